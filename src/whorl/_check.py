@@ -1,0 +1,130 @@
+"""The doors: every value a user hands in passes here once, and leaves as a checked JAX array.
+
+One grammar for every refusal: *argument* must *rule*, but *value*. Values are checked when they are known; under `jax.jit` and
+friends only shapes and types are, because a traced value is not there yet to be looked at.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from jax.typing import ArrayLike
+
+
+def known(*values: Any) -> bool:
+    """Say whether every value is there to be looked at, rather than traced."""
+    return not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(values))
+
+
+def mass_tolerance(dtype: Any) -> float:
+    """How far from one a unit mass may lie: 1e-12 in double precision, the registered tolerance for column sums."""
+    return 1e-12 if jnp.finfo(dtype).bits >= 64 else 1e-5
+
+
+def array(name: str, value: ArrayLike | Sequence[Any], ndim: int, dtype: Any = None) -> jax.Array:
+    """Turn `value` into a floating array of `ndim` axes with finite entries."""
+    result = _floating(name, value, dtype)
+    if result.ndim != ndim:
+        raise ValueError(f"{name} must have {ndim} axes, but its shape is {result.shape}")
+    if known(result):
+        bad = ~np.isfinite(np.asarray(result))
+        if bad.any():
+            where = tuple(int(i) for i in np.argwhere(bad)[0])
+            raise ValueError(f"{name} must be finite, but {entry(where)} is {np.asarray(result)[where]}")
+    return result
+
+
+def _floating(name: str, value: Any, dtype: Any) -> jax.Array:
+    if not isinstance(value, jax.Array):
+        try:
+            value = np.asarray(value)
+        except ValueError as ragged:
+            raise ValueError(f"{name} must be a rectangular array of numbers, but its rows have different lengths") from ragged
+        if value.dtype.kind not in "fiub":
+            raise ValueError(f"{name} must hold real numbers, but its type is {value.dtype}")
+        if value.dtype.kind != "f":
+            value = value.astype(np.float64)
+    elif jnp.issubdtype(value.dtype, jnp.complexfloating):
+        raise ValueError(f"{name} must hold real numbers, but its type is {value.dtype}")
+    target = dtype if dtype is not None else value.dtype
+    if not jnp.issubdtype(target, jnp.floating):
+        target = np.dtype(np.float64)
+    if value.dtype == target and isinstance(value, jax.Array):
+        return value
+    double(name, target)
+    return jnp.asarray(value, dtype=target)
+
+
+def double(name: str, dtype: Any) -> None:
+    """Refuse to round double precision to single behind the user's back."""
+    if np.dtype(dtype).itemsize == 8 and not jax.config.read("jax_enable_x64"):
+        raise ValueError(
+            f"{name} must keep its 64 bits, but JAX runs in 32-bit mode and would round it: "
+            "call jax.config.update('jax_enable_x64', True) first, or pass float32 arrays"
+        )
+
+
+def entry(index: tuple[int, ...]) -> str:
+    """Name one entry of an array in an error."""
+    return "its value" if not index else f"entry {index[0] if len(index) == 1 else index}"
+
+
+def scalar(name: str, value: ArrayLike, *, above: float | None = None, least: float | None = None) -> jax.Array:
+    """A finite real number, optionally `> above` or `>= least`."""
+    if not isinstance(value, jax.Array):
+        seen = np.asarray(value)
+        if seen.ndim or seen.dtype.kind not in "fiu":
+            raise ValueError(f"{name} must be a real number, but it is {value!r}")
+        # A Python number stays weakly typed, so that it takes on the precision of the network it meets.
+        value = jnp.asarray(float(seen))
+    result = array(name, value, 0)
+    if known(result):
+        if above is not None and not float(result) > above:
+            raise ValueError(f"{name} must be greater than {above:g}, but it is {float(result):g}")
+        if least is not None and not float(result) >= least:
+            raise ValueError(f"{name} must be at least {least:g}, but it is {float(result):g}")
+    return result
+
+
+def index(name: str, value: Any, size: int) -> int:
+    """A whole number in [0, size)."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise ValueError(f"{name} must be a whole number from 0 to {size - 1}, but it is {value!r}")
+    if not 0 <= value < size:
+        raise ValueError(f"{name} must be a whole number from 0 to {size - 1}, but it is {value}")
+    return int(value)
+
+
+def compositions(name: str, value: ArrayLike, width: int, dtype: Any) -> jax.Array:
+    """Rows of unit mass: non-negative entries that sum to one, `width` of them."""
+    rows = array(name, value, 2, dtype)
+    if rows.shape[1] != width or rows.shape[0] == 0:
+        raise ValueError(f"{name} must have shape (samples, {width}) with at least one sample, but its shape is {rows.shape}")
+    if known(rows):
+        seen = np.asarray(rows)
+        if (seen < 0).any():
+            where = tuple(int(i) for i in np.argwhere(seen < 0)[0])
+            raise ValueError(f"{name} must be non-negative, but {entry(where)} is {seen[where]:g}")
+        sums = seen.sum(axis=1)
+        off = np.abs(sums - 1) > mass_tolerance(seen.dtype)
+        if off.any():
+            row = int(np.argmax(off))
+            raise ValueError(f"{name} must have rows of unit mass, but row {row} sums to {sums[row]:.15g}")
+    return rows
+
+
+def same_samples(inputs: jax.Array, targets: jax.Array) -> None:
+    """One target for every input."""
+    if inputs.shape[0] != targets.shape[0]:
+        raise ValueError(f"targets must have one row an input, but there are {targets.shape[0]} targets and {inputs.shape[0]} inputs")
+
+
+def finite(what: str, *values: Any) -> None:
+    """Refuse to hand out a number that is not one."""
+    if known(values):
+        for leaf in jax.tree.leaves(values):
+            if not np.isfinite(np.asarray(leaf)).all():
+                raise ValueError(f"{what} must be finite, but it overflowed or is undefined at this state")

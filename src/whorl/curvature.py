@@ -1,0 +1,108 @@
+r"""Would a turn help one step? The finite-step coefficient (Proposition 3; Eqs. UV, HV, secondorder, Q, local-ratio).
+
+A step along the reciprocal score plus or minus $\Omega$ times the rotational one lands, averaged over the two signs, above or below
+the reciprocal step by $\eta^2\Omega^2\mathcal{Q}$. The coefficient weighs displacement against bending,
+$\mathcal{Q} = (\lVert G\rVert^2 - e^\mathsf{T}H_V)/2N$, and both come from one second-order jet along the exponential path.
+"""
+
+import equinox as eqx
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+from jaxtyping import Array, Float
+
+from whorl import _check, simplex
+from whorl.feedback import Rotational, rotational
+from whorl.network import Layer, Network, checked_data, jet, loss, selected_rows
+from whorl.response import Fields, response
+
+Scores = tuple[Layer, ...]
+
+
+class Curvature(eqx.Module):
+    """What a turn driven by one sample does to the whole data set, to second order in the step."""
+
+    displacement: Fields  # G = J V, for every sample
+    bending: Fields  # H_V, for every sample
+    coefficient: Float[Array, ""]  # Q of Eq. Q: below zero, the turn lowers the mean loss
+    ratio: Float[Array, ""]  # chi_s of Eq. local-ratio: above one, predict a negative coefficient
+
+    @property
+    def favourable(self) -> bool:
+        """Whether the mean of the two turns lands below the reciprocal step."""
+        return bool(self.coefficient < 0)
+
+    @property
+    def predicted(self) -> bool:
+        """Whether the driving sample alone predicts a favourable turn (ratio above one)."""
+        return bool(self.ratio > 1)
+
+    def __str__(self) -> str:
+        effect = "lower" if self.favourable else "raise"
+        forecast = "agrees" if self.predicted == self.favourable else "disagrees"
+        return (
+            f"A small turn would {effect} the mean loss: coefficient {float(self.coefficient):.7g}; "
+            f"the driving sample's ratio {float(self.ratio):.4g} {forecast}."
+        )
+
+
+def turn_scores(
+    net: Network, inputs: ArrayLike, targets: ArrayLike, *, selected: int | None, law: Rotational | None = None
+) -> tuple[Scores, Scores]:
+    r"""The reciprocal and the unit rotational score, $s^0$ and $s^1$, driven by the selected sample (or by all)."""
+    inputs, targets = checked_data(net, inputs, targets)
+    return _turn_scores(net, inputs, targets, selected, rotational() if law is None else law)
+
+
+def curvature(net: Network, inputs: ArrayLike, targets: ArrayLike, *, selected: int | None, law: Rotational | None = None) -> Curvature:
+    """Would a turn help here? `selected` names the sample that drives the turn; None lets all of them.
+
+    `law` makes the scores: `rotational()` through the repair of the response by default, or `rotational(base=leaky(mu))`.
+    """
+    inputs, targets = checked_data(net, inputs, targets)
+    law = rotational() if law is None else law
+    _, turning = _turn_scores(net, inputs, targets, selected, law)
+    first = [simplex.velocity(p, s) for p, s in zip(net.layers, turning, strict=True)]
+    second = [simplex.acceleration(p, s) for p, s in zip(net.layers, turning, strict=True)]
+    predictions, displacement, bending = jet(net, inputs, first, second)
+    error = targets - predictions
+    coefficient = (jnp.sum(displacement**2) - jnp.sum(error * bending)) / (2 * inputs.shape[0])
+    result = Curvature(displacement, bending, coefficient, _ratio(error, displacement, bending, selected))
+    _check.finite("the curvature", result)
+    return result
+
+
+def even_difference(
+    net: Network, inputs: ArrayLike, targets: ArrayLike, *, selected: int | None, size: ArrayLike, law: Rotational | None = None
+) -> Float[Array, ""]:
+    r"""The mean loss after the two turns less the mean loss after the reciprocal step, at a finite step (left side of Eq. secondorder).
+
+    Divided by $\eta^2\Omega^2$ it tends to the coefficient. `size` is the step; the law's `omega` is the amount of turning.
+    """
+    inputs, targets = checked_data(net, inputs, targets)
+    size = _check.scalar("size", size, above=0.0)
+    law = rotational() if law is None else law
+    straight, turning = _turn_scores(net, inputs, targets, selected, law)
+
+    def after(amount: ArrayLike) -> Array:
+        scores = [s0 + amount * s1 for s0, s1 in zip(straight, turning, strict=True)]
+        return loss(net.stepped(scores, size), inputs, targets, mean=True)
+
+    difference = (after(law.omega) + after(-law.omega)) / 2 - after(0.0)
+    _check.finite("the even difference", difference)
+    return difference
+
+
+def _turn_scores(net: Network, inputs: Array, targets: Array, selected: int | None, law: Rotational) -> tuple[Scores, Scores]:
+    if not isinstance(law, Rotational):
+        raise ValueError(f"law must be rotational(...), since it has to name a turn, but it is {law!r}")
+    driven = response(net, inputs, selected=selected)
+    error = selected_rows(targets, selected) - driven.flows[-1]
+    straight, turning = law.parts(driven, error)
+    return driven.scores(straight), driven.scores(turning)
+
+
+def _ratio(error: Fields, displacement: Fields, bending: Fields, selected: int | None) -> Float[Array, ""]:
+    """Bending over displacement on the driving sample; 0 where nothing is displaced, since then there is no turn to predict."""
+    e, g, h = (selected_rows(field, selected) for field in (error, displacement, bending))
+    size = jnp.sum(g**2)
+    return jnp.where(size > 0, jnp.sum(e * h) / jnp.where(size > 0, size, 1.0), 0.0)

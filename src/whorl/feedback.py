@@ -1,0 +1,184 @@
+r"""Boundary laws: what potential to apply, given the error (Eqs. spectral, PC, mixer, nonreciprocal-v).
+
+A law maps a response and a residual to a potential. `direct`, `repair`, `leaky` and `spectral` weigh each mode of $K$ by a
+non-negative $r(\lambda)$: the closed loop $K r(K)$ is then symmetric, and learning is a preconditioned gradient flow. `rotational`
+turns the residual before one of these laws sees it, by $T = \alpha P + \Omega C$ with a skew $C$, and so leaves that class.
+
+To write a law of your own, subclass `Law` and say what its matrix is on the zero-sum fields.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+from jaxtyping import Array, Float
+
+from whorl import _check
+from whorl.response import Fields, Matrix, Response
+from whorl.turn import joint_skew
+
+
+class Law(eqx.Module):
+    r"""A linear boundary law $v = \mathcal{B}e$."""
+
+    @abstractmethod
+    def matrix(self, response: Response) -> Matrix:
+        r"""The matrix $\mathcal{B}$ in zero-sum coordinates."""
+
+    def check(self, response: Response) -> None:
+        """Refuse a response that this law cannot act through; most laws can act through any."""
+
+    def __call__(self, response: Response, residual: ArrayLike) -> Fields:
+        """The potential that answers `residual`."""
+        error = response.field("residual", residual)
+        return response.lift(self.matrix(response) @ response.coordinates(error))
+
+
+class SpectralLaw(Law):
+    r"""A law $v = r(K)e$ with $r \ge 0$ on the spectrum of $K$ (Eq. spectral)."""
+
+    @abstractmethod
+    def weight(self, eigenvalues: Float[Array, "n"]) -> Float[Array, "n"]:
+        r"""The feedback strength $r(\lambda)$ of each mode."""
+
+
+class Direct(SpectralLaw):
+    """Apply the error itself: r = 1."""
+
+    def weight(self, eigenvalues: Float[Array, "n"]) -> Float[Array, "n"]:
+        return jnp.ones_like(eigenvalues)
+
+    def matrix(self, response: Response) -> Matrix:
+        return jnp.eye(response.samples * (response.outputs - 1), dtype=response.net.dtype)
+
+
+class Repair(SpectralLaw):
+    r"""Undo the response, where it can be undone: $r(\lambda) = 1/\lambda$ above `tol` times the largest, else 0."""
+
+    tol: float = eqx.field(static=True)
+
+    def weight(self, eigenvalues: Float[Array, "n"]) -> Float[Array, "n"]:
+        kept = eigenvalues > self.tol * jnp.max(eigenvalues)
+        return jnp.where(kept, 1.0 / jnp.where(kept, eigenvalues, 1.0), 0.0)
+
+    def matrix(self, response: Response) -> Matrix:
+        return jnp.linalg.pinv(response.reduced(), rtol=self.tol, hermitian=response.matched)
+
+
+class Leaky(SpectralLaw):
+    r"""Undo the response up to a leak: $r(\lambda) = 1/(\lambda + \mu)$, the damped metric Gauss-Newton direction."""
+
+    mu: Float[Array, ""]
+
+    def weight(self, eigenvalues: Float[Array, "n"]) -> Float[Array, "n"]:
+        return 1.0 / (eigenvalues + self.mu)
+
+    def matrix(self, response: Response) -> Matrix:
+        reduced = response.reduced()
+        return jnp.linalg.inv(reduced + self.mu * jnp.eye(reduced.shape[0], dtype=reduced.dtype))
+
+
+class Spectral(SpectralLaw):
+    r"""Any $r(\lambda) \ge 0$ of the user's, given as a function of an array of eigenvalues."""
+
+    r: Callable[[Array], ArrayLike]
+
+    def weight(self, eigenvalues: Float[Array, "n"]) -> Float[Array, "n"]:
+        values = jnp.asarray(self.r(eigenvalues), dtype=eigenvalues.dtype)
+        if values.shape != eigenvalues.shape:
+            raise ValueError(f"r must return one number an eigenvalue, {eigenvalues.shape}, but it returned the shape {values.shape}")
+        if _check.known(values):
+            bad = ~(np.isfinite(np.asarray(values)) & (np.asarray(values) >= 0))
+            if bad.any():
+                at, value = np.asarray(eigenvalues)[bad][0], np.asarray(values)[bad][0]
+                raise ValueError(f"r must be finite and non-negative on the spectrum, but r({at:.6g}) is {value:.6g}")
+        return values
+
+    def matrix(self, response: Response) -> Matrix:
+        spectrum = response.spectrum()
+        # Round-off may leave a zero eigenvalue slightly negative, where a user's r need not be defined.
+        weights = self.weight(jnp.maximum(spectrum.eigenvalues, 0.0))
+        return (spectrum.modes * weights[None, :]) @ spectrum.modes.T
+
+
+class Rotational(Law):
+    r"""Turn the residual, then hand it to a spectral law: $\mathcal{B} = r(K)(\alpha P + \Omega C)$ (Eqs. mixer, nonreciprocal-v)."""
+
+    alpha: Float[Array, ""]
+    omega: Float[Array, ""]
+    base: SpectralLaw
+    skew: Float[Array, "_n _n"] | None
+
+    def mixer(self, response: Response) -> Matrix:
+        r"""$T = \alpha P + \Omega C$ in zero-sum coordinates (Eq. mixer)."""
+        skew = joint_skew(response, self.skew)
+        return self.alpha * jnp.eye(skew.shape[0], dtype=skew.dtype) + self.omega * skew
+
+    def matrix(self, response: Response) -> Matrix:
+        return self._inverse(response) @ self.mixer(response)
+
+    def parts(self, response: Response, residual: ArrayLike) -> tuple[Fields, Fields]:
+        r"""The reciprocal and the unit rotational potential: the law is the first plus $\Omega$ times the second."""
+        error = response.coordinates(response.field("residual", residual))
+        inverse = self._inverse(response)
+        turned = joint_skew(response, self.skew) @ error
+        return response.lift(inverse @ (self.alpha * error)), response.lift(inverse @ turned)
+
+    def check(self, response: Response) -> None:
+        # Through a pseudo-inverse that skips a direction the loop would not be the one the law promises.
+        if not (isinstance(self.base, Repair) and response.matched and _check.known(response)):
+            return
+        spectrum = response.spectrum(self.base.tol)
+        if spectrum.rank < spectrum.eigenvalues.size:
+            raise ValueError(
+                f"the rotational law must act through a response of full rank {spectrum.eigenvalues.size} on the zero-sum fields, "
+                f"but its rank is {spectrum.rank} at tolerance {self.base.tol:g}"
+            )
+
+    def _inverse(self, response: Response) -> Matrix:
+        self.check(response)
+        return self.base.matrix(response)
+
+
+def direct() -> Direct:
+    """The law that applies the error itself, v = e."""
+    return Direct()
+
+
+def repair(tol: float = 1e-10) -> Repair:
+    """The law that undoes the response on its range, by the Moore-Penrose inverse: modes below `tol` times the largest are left."""
+    tol = float(_check.scalar("tol", tol, least=0.0))
+    if tol >= 1:
+        raise ValueError(f"tol must be less than 1, but it is {tol:g}")
+    return Repair(tol)
+
+
+def leaky(mu: ArrayLike) -> Leaky:
+    r"""The law that undoes the response up to a leak, $v = (K + \mu I)^{-1} e$, with `mu` > 0."""
+    return Leaky(_check.scalar("mu", mu, above=0.0))
+
+
+def spectral(r: Callable[[Array], ArrayLike]) -> Spectral:
+    r"""The law $v = r(K)e$ for a function `r` of the eigenvalues that is finite and non-negative on the spectrum."""
+    if not callable(r):
+        raise ValueError(f"r must be a function of the eigenvalues, but it is {r!r}")
+    return Spectral(r)
+
+
+def rotational(
+    alpha: ArrayLike = 1.0, omega: ArrayLike = 1.0, *, base: SpectralLaw | None = None, skew: ArrayLike | None = None
+) -> Rotational:
+    r"""The law that turns: relax at rate `alpha` > 0 while rotating at rate `omega`.
+
+    Through `base=repair()`, the default, the closed loop is exactly $\alpha P + \Omega C$; this needs a response of full rank on the
+    zero-sum fields. Through `leaky(mu)` it is that up to the leak. `skew` is the $C$ to use: `(out, out)` to turn every sample alike
+    (the default is `quarter_turn(out)`), or `(samples * out, samples * out)` to mix samples as `sample_turn` does.
+    """
+    base = repair() if base is None else base
+    if not isinstance(base, SpectralLaw):
+        raise ValueError(f"base must be a spectral law such as repair() or leaky(0.1), but it is {base!r}")
+    matrix = None if skew is None else _check.array("skew", skew, 2)
+    return Rotational(_check.scalar("alpha", alpha, above=0.0), _check.scalar("omega", omega), base, matrix)

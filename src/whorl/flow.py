@@ -1,0 +1,128 @@
+r"""Learning in continuous time: $\dot\theta = M J^\mathsf{T} v$ under any boundary law (Eqs. replicator, response, spiral).
+
+Integrated in the logarithms of the columns, where the motion is $\dot z = s$ and the exponential step is one step of Euler's method:
+positivity and unit mass hold exactly at every accuracy, and a support stays what it is. The solver is diffrax's.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+from jaxtyping import Array, Float
+
+from whorl import _check, simplex
+from whorl.feedback import Law
+from whorl.network import Network, checked_data, selected_rows
+from whorl.network import flows as network_flows
+from whorl.response import response
+
+
+class Flow(eqx.Module):
+    """A network's path through continuous time, at the times asked for."""
+
+    times: Float[Array, "times"]
+    net: Network  # every array has a leading axis: the times
+    residual: Float[Array, "times samples out"]  # of the samples that drive the learning
+    steps: int = eqx.field(static=True)  # steps the solver took
+
+    @property
+    def loss(self) -> Float[Array, "times"]:
+        """Half the squared residual of the driving samples, summed."""
+        return jnp.sum(self.residual**2, axis=(1, 2)) / 2
+
+    def at(self, number: int) -> Network:
+        """The network at time number `number`."""
+        chosen = _check.index("number", number, self.times.shape[0])
+        return jax.tree.map(lambda leaf: leaf[chosen], self.net)
+
+
+def flow(
+    net: Network,
+    inputs: ArrayLike,
+    targets: ArrayLike,
+    law: Law,
+    times: ArrayLike | Sequence[float],
+    *,
+    selected: int | None = None,
+    rtol: float = 1e-10,
+    atol: float = 1e-12,
+    max_steps: int = 100_000,
+) -> Flow:
+    """Let `net` learn under `law` and return its state at `times`, the first of which is the start.
+
+    The residuals of all samples drive the learning, or that of the `selected` one. `rtol` and `atol` bound the error of each step in
+    the logarithms of the columns.
+    """
+    inputs, targets = checked_data(net, inputs, targets)
+    inputs, targets = selected_rows(inputs, selected), selected_rows(targets, selected)
+    if not isinstance(law, Law):
+        raise ValueError(f"law must be a boundary law such as direct() or leaky(0.1), but it is {law!r}")
+    instants = _checked_times(times, net.dtype)
+    law.check(response(net, inputs))
+    logs, steps, reached = _solve(net, inputs, targets, law, instants, rtol, atol, max_steps)
+    if not bool(reached):
+        raise ValueError(
+            f"max_steps must be enough to reach time {float(instants[-1]):g}, but {int(steps)} steps were not: "
+            "the motion is too stiff for the tolerances, or it runs into the boundary of a simplex"
+        )
+    path = jax.vmap(lambda z: _network_at(net, z))(logs)
+    residual = jax.vmap(lambda one: targets - network_flows(one, inputs)[-1])(path)
+    _check.finite("the flow", path, residual)
+    result = Flow(instants, path, residual, int(steps))
+    for number in range(instants.shape[0]):
+        law.check(response(result.at(number), inputs))
+    return result
+
+
+@eqx.filter_jit
+def _solve(
+    net: Network, inputs: Array, targets: Array, law: Law, times: Array, rtol: float, atol: float, max_steps: int
+) -> tuple[tuple[Array, ...], Array, Array]:
+    def drive(_time: Any, logs: tuple[Array, ...], _args: Any) -> tuple[Array, ...]:
+        driven = response(_network_at(net, logs), inputs)
+        scores = driven.scores(law(driven, targets - driven.flows[-1]))
+        # A score means the same with any constant added to a column; without its mean the logarithms stay near zero.
+        return tuple(simplex.centred(p, s) for p, s in zip(driven.net.layers, scores, strict=True))
+
+    solution = diffrax.diffeqsolve(
+        diffrax.ODETerm(drive),
+        diffrax.Dopri8(),
+        t0=times[0],
+        t1=times[-1],
+        dt0=None,
+        y0=tuple(jnp.log(jnp.where(p > 0, p, 1.0)) for p in net.layers),
+        saveat=diffrax.SaveAt(ts=times),
+        # The solver lands on every time asked for: its interpolation between steps is less exact than the steps are.
+        stepsize_controller=diffrax.ClipStepSizeController(diffrax.PIDController(rtol=rtol, atol=atol), step_ts=times),
+        max_steps=max_steps,
+        throw=False,
+    )
+    assert solution.ys is not None
+    return solution.ys, solution.stats["num_steps"], diffrax.is_successful(solution.result)
+
+
+def _network_at(net: Network, logs: Sequence[Array]) -> Network:
+    """The network whose columns are the normalised exponentials of `logs` on the support of `net`."""
+    layers = []
+    for p, z in zip(net.layers, logs, strict=True):
+        inside = p > 0
+        top = jnp.max(jnp.where(inside, z, -jnp.inf), axis=0, keepdims=True)
+        grown = jnp.where(inside, jnp.exp(jnp.where(inside, z - jax.lax.stop_gradient(top), 0.0)), 0.0)
+        layers.append(grown / jnp.sum(grown, axis=0, keepdims=True))
+    return net.with_layers(layers)
+
+
+def _checked_times(times: ArrayLike | Sequence[float], dtype: Any) -> Float[Array, "times"]:
+    instants = _check.array("times", times, 1, dtype)
+    if instants.shape[0] < 2:
+        raise ValueError(f"times must name at least a start and an end, but it holds {instants.shape[0]}")
+    gaps = np.diff(np.asarray(instants))
+    if (gaps <= 0).any():
+        where = int(np.argmax(gaps <= 0))
+        raise ValueError(f"times must increase, but time {where + 1} is {float(instants[where + 1]):g} after {float(instants[where]):g}")
+    return instants

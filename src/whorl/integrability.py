@@ -1,0 +1,163 @@
+r"""Is a score field a gradient? The reduced one-form and its exterior derivative (Eqs. universal, oneform, closed).
+
+A field gives a score to every entry of every block of a product of simplices. Only differences of scores act, so that with the last
+entry of each block as reference the field is the one-form $\omega = \sum_a\sum_{i<d_a} (s^a_i - s^a_{d_a})\,dp^a_i$. The motion is a
+Shahshahani gradient exactly when $d\omega = 0$, within blocks and across them.
+
+A point is a tuple of columns, one a block; a field maps such a tuple to a tuple of scores. The layers of a network are such a point
+too, with `(out, in)` arrays: their columns are the blocks.
+"""
+
+from collections.abc import Callable, Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+from jaxtyping import Array, Float
+
+from whorl import _check, simplex
+
+Point = tuple[Array, ...]
+Field = Callable[[Point], Sequence[Array]]
+
+
+class Integrability(eqx.Module):
+    """A score field near one point: its one-form, and how much of its first derivative no potential can have."""
+
+    one_form: Float[Array, "n"]
+    exterior: Float[Array, "n n"]
+    rotation: Float[Array, ""]
+    tol: float = eqx.field(static=True)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the field can be a gradient here."""
+        return float(self.rotation) <= self.tol
+
+    def __str__(self) -> str:
+        verdict = "can be a gradient" if self.closed else "is not a gradient"
+        return (
+            f"This field {verdict} here: the rotational share of its derivative is {float(self.rotation):.6g} (tolerance {self.tol:.3g})."
+        )
+
+
+def one_form(field: Field, point: Sequence[ArrayLike]) -> Float[Array, "n"]:
+    r"""The components $s^a_i - s^a_{d_a}$ of the reduced one-form at `point` (Eq. oneform), block after block."""
+    blocks = _checked_point(point)
+    return _covector(field, blocks)
+
+
+def exterior_derivative(field: Field, point: Sequence[ArrayLike]) -> Float[Array, "n n"]:
+    r"""The antisymmetric matrix $(d\omega)_{ij} = \partial_i\omega_j - \partial_j\omega_i$ in reduced coordinates (Eq. closed)."""
+    slopes = _slopes(field, _checked_point(point))
+    return slopes.T - slopes
+
+
+def integrability(field: Field, point: Sequence[ArrayLike], *, tol: float = 1e-10) -> Integrability:
+    r"""How far `field` is from a gradient at `point`.
+
+    The derivative of the one-form splits into a symmetric part, which a potential may have, and an antisymmetric one, $d\omega/2$,
+    which it may not. `rotation` is the size of the second over the size of both, in the Shahshahani metric: 0 for a gradient, 1 for
+    pure circulation, and the same whichever entry of a block is taken as reference.
+    """
+    blocks = _checked_point(point)
+    slopes = _slopes(field, blocks)
+    frame = _frame(blocks)
+    local = frame.T @ slopes @ frame
+    whole, skew = jnp.linalg.norm(local), jnp.linalg.norm((local - local.T) / 2)
+    share = jnp.where(whole > 0, skew / jnp.where(whole > 0, whole, 1.0), 0.0)
+    return Integrability(_covector(field, blocks), slopes.T - slopes, share, float(_check.scalar("tol", tol, least=0.0)))
+
+
+def circulation(field: Field, loop: Sequence[ArrayLike]) -> Float[Array, ""]:
+    r"""The line integral $\oint\omega$ around a closed path.
+
+    `loop` holds one array a block with the points of the path along the first axis, `(points, d)` or `(points, out, in)`, the last
+    joined to the first. Gauss-Legendre with three nodes on each straight piece: exact for fields of degree five.
+    """
+    paths = tuple(_check.array(f"loop {number}", path, np.ndim(path)) for number, path in enumerate(loop))
+    if not paths or paths[0].shape[0] < 3 or any(path.ndim < 2 or path.shape[0] != paths[0].shape[0] for path in paths):
+        raise ValueError(f"loop must hold at least 3 points for each block alike, but its shapes are {[path.shape for path in paths]}")
+    for number in range(paths[0].shape[0]):
+        _checked_point([path[number] for path in paths])
+    nodes, weights = np.polynomial.legendre.leggauss(3)
+
+    def piece(start: Point, end: Point) -> Array:
+        chord = jnp.concatenate([_reduced(e - s) for s, e in zip(start, end, strict=True)])
+        total = jnp.zeros((), dtype=chord.dtype)
+        for node, weight in zip((nodes + 1) / 2, weights / 2, strict=True):
+            between = tuple(s + float(node) * (e - s) for s, e in zip(start, end, strict=True))
+            total = total + float(weight) * jnp.dot(_covector(field, between), chord)
+        return total
+
+    result = jnp.sum(jax.vmap(piece)(paths, tuple(jnp.roll(path, -1, axis=0) for path in paths)))
+    _check.finite("the circulation", result)
+    return result
+
+
+def rock_paper_scissors(point: Point) -> Point:
+    """The scores of rock, paper and scissors against a population: the standing example of a conservative field that turns.
+
+    Its motion keeps the product of the three shares, its orbits are closed, and the exterior derivative is 6 everywhere.
+    """
+    (column,) = point
+    return (jnp.roll(column, 1, axis=0) - jnp.roll(column, -1, axis=0),)
+
+
+def _covector(field: Field, blocks: Point) -> Float[Array, "n"]:
+    scores = tuple(field(blocks))
+    if [jnp.shape(score) for score in scores] != [block.shape for block in blocks]:
+        raise ValueError(
+            f"field must return one score an entry, shapes {[block.shape for block in blocks]}, "
+            f"but it returned {[jnp.shape(score) for score in scores]}"
+        )
+    return jnp.concatenate([_reduced(jnp.asarray(score) - jnp.asarray(score)[-1:]) for score in scores])
+
+
+def _slopes(field: Field, blocks: Point) -> Float[Array, "n n"]:
+    """Row i, column j: how component i of the one-form changes along reduced coordinate j."""
+    sizes = np.cumsum([_reduced(block).size for block in blocks])[:-1]
+
+    def components(reduced: Float[Array, "n"]) -> Float[Array, "n"]:
+        return _covector(field, tuple(map(_expanded, jnp.split(reduced, sizes), blocks)))
+
+    slopes = jax.jacfwd(components)(jnp.concatenate([_reduced(block) for block in blocks]))
+    _check.finite("the derivative of the field", slopes)
+    return slopes
+
+
+def _reduced(block: Array) -> Float[Array, "e"]:
+    return simplex.reduce(block).T.ravel()
+
+
+def _expanded(reduced: Float[Array, "e"], like: Array) -> Array:
+    return simplex.expand(reduced.reshape((*like.T.shape[:-1], like.shape[0] - 1)).T)
+
+
+def _frame(blocks: Point) -> Float[Array, "n n"]:
+    r"""Tangent vectors, orthonormal in the Shahshahani metric $\sum_i dp_i^2/p_i$, in reduced coordinates."""
+    pieces = []
+    for block in blocks:
+        for column in block.reshape(block.shape[0], -1).T:
+            # Q(p) in reduced coordinates is the inverse metric; any square root of it is an orthonormal frame.
+            pieces.append(jnp.linalg.cholesky(simplex.covariance(column)[:-1, :-1]))
+    return jax.scipy.linalg.block_diag(*pieces)
+
+
+def _checked_point(point: Sequence[ArrayLike]) -> Point:
+    blocks = tuple(_check.array(f"block {number}", block, max(1, np.ndim(block))) for number, block in enumerate(point))
+    if not blocks:
+        raise ValueError("point must hold at least one block, but it is empty")
+    for number, block in enumerate(blocks):
+        if block.ndim > 2 or block.shape[0] < 2:
+            raise ValueError(f"block {number} must be a column or a layer of at least 2 rows, but its shape is {block.shape}")
+        if _check.known(block):
+            seen = np.asarray(block)
+            if (seen <= 0).any():
+                raise ValueError(f"block {number} must lie inside its simplex, but its smallest entry is {seen.min():g}")
+            worst = float(np.abs(seen.sum(axis=0) - 1).max())
+            if worst > _check.mass_tolerance(seen.dtype):
+                raise ValueError(f"block {number} must have unit mass, but it is off by {worst:.3g}")
+    return blocks

@@ -1,0 +1,56 @@
+r"""Spectral feedback as a preconditioned gradient flow (Proposition 1; Eqs. H, preconditioned, app-preconditioner).
+
+With $\psi(\lambda) = r(\lambda)/\lambda$ (and $\psi(0) = 0$), the law $v = r(K)e$ moves the parameters by
+$\dot\theta = -H \nabla\mathcal{L}$, where $H = M J^\mathsf{T} \psi(K) J M$ is symmetric and positive semidefinite.
+"""
+
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from whorl import _check, simplex
+from whorl.feedback import SpectralLaw
+from whorl.network import Layer, push_forward
+from whorl.response import Matrix, Response, jacobian, mobility
+
+
+class Preconditioner(eqx.Module):
+    """The operator H of a spectral law at one state. Make one with `preconditioner`."""
+
+    response: Response
+    psi: Matrix  # in zero-sum coordinates
+
+    def __matmul__(self, gradient: Sequence[Layer]) -> tuple[Layer, ...]:
+        """Apply H to a gradient, one array a layer, without building H."""
+        net = self.response.net
+        shapes, wanted = [jnp.shape(layer) for layer in gradient], [layer.shape for layer in net.layers]
+        if shapes != wanted:
+            raise ValueError(f"gradient must have the shapes {wanted} of the layers, but it has {shapes}")
+        moved = [
+            simplex.velocity(layer, rate[None, :] * jnp.asarray(slope))
+            for layer, rate, slope in zip(net.layers, net.rates, gradient, strict=True)
+        ]
+        answer = push_forward(net, self.response.flows, moved)
+        return self.response.velocities(self.response.lift(self.psi @ self.response.coordinates(answer)))
+
+    def dense(self) -> Float[Array, "parameters parameters"]:
+        """The matrix H, in the order of `network.ravel`."""
+        response = self.response
+        half = jacobian(response.net, response.flows[0]) @ mobility(response.net)
+        size = (response.samples, response.outputs, -1)
+        lowered = jnp.einsum("sap,ae->sep", half.reshape(size), simplex.tangent_basis(response.outputs).astype(half.dtype))
+        lowered = lowered.reshape(-1, half.shape[1])
+        return lowered.T @ self.psi @ lowered
+
+
+def preconditioner(response: Response, law: SpectralLaw, tol: float = 1e-10) -> Preconditioner:
+    """The preconditioner H of a spectral law (Eq. H). Modes below `tol` times the largest eigenvalue count as zero."""
+    if not isinstance(law, SpectralLaw):
+        raise ValueError(f"law must be a spectral law, since only these are preconditioned gradients, but it is {law!r}")
+    spectrum = response.spectrum(float(_check.scalar("tol", tol, least=0.0)))
+    kept = spectrum.kept > 0
+    safe = jnp.where(kept, spectrum.eigenvalues, 1.0)
+    psi = jnp.where(kept, law.weight(safe) / safe, 0.0)
+    return Preconditioner(response, (spectrum.modes * psi[None, :]) @ spectrum.modes.T)

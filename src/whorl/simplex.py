@@ -1,0 +1,88 @@
+r"""One column: a point of the open simplex, and how it may move (Eqs. state, q, replicator, retraction; Appendix A and B).
+
+A column is a probability vector $p$. The operator $Q(p) = \mathrm{diag}(p) - pp^\mathsf{T}$ turns any score $s$ into a velocity that
+conserves mass; it is applied here, never built. The exponential step moves along a score without leaving the simplex, and its first
+two derivatives at zero are $A_p(s)$ (`velocity`) and $B_p(s)$ (`acceleration`).
+
+Every function acts along the first axis, so that it takes one column `(d,)` or a whole layer `(d, columns)` alike. An entry that is
+exactly zero lies outside the support: it has no velocity and stays zero through every step.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+from jaxtyping import Array, Float
+
+Column = Float[Array, "d *columns"]
+
+
+def mean(column: Column, score: Column) -> Float[Array, "1 *columns"]:
+    r"""The average score $\bar s = p^\mathsf{T} s$ of each column."""
+    return jnp.sum(column * score, axis=0, keepdims=True)
+
+
+def centred(column: Column, score: Column) -> Column:
+    r"""The score less its average, $s - \bar s$.
+
+    Scores are first taken relative to that of the heaviest entry. Where a column is nearly all at one entry, its own score all but
+    cancels against the average; relative to itself it is exactly zero, and every difference keeps its relative precision.
+    """
+    heaviest = jnp.argmax(column, axis=0, keepdims=True)
+    relative = score - jnp.take_along_axis(score, heaviest, axis=0)
+    return relative - mean(column, relative)
+
+
+def velocity(column: Column, score: Column) -> Column:
+    r"""Apply $Q(p)$ to a score (Eqs. q, replicator); also the first derivative $A_p(s)$ of the exponential path (Eq. app-A)."""
+    return column * centred(column, score)
+
+
+def acceleration(column: Column, score: Column) -> Column:
+    r"""The second derivative $B_p(s)$ of the exponential path at zero (Eq. app-B)."""
+    return column * centred(column, centred(column, score) ** 2)
+
+
+def covariance(column: Float[Array, "d"]) -> Float[Array, "d d"]:
+    r"""The matrix $Q(p)$ of one column (Eq. q), for small problems and tests.
+
+    The diagonal $p_i(1 - p_i)$ is summed as $\sum_{j\ne i} p_i p_j$, which no subtraction spoils.
+    """
+    flows = jnp.where(jnp.eye(column.shape[0], dtype=bool), 0.0, jnp.outer(column, column))
+    return jnp.diag(jnp.sum(flows, axis=1)) - flows
+
+
+def step(column: Column, score: Column, size: ArrayLike) -> Column:
+    r"""The normalised exponential step $p_i e^{\eta s_i} / \sum_j p_j e^{\eta s_j}$ (Eq. retraction)."""
+    growth = size * score
+    # The largest exponent on the support is taken out, so that nothing overflows; off the support no score has a say.
+    inside = column > 0
+    top = jnp.max(jnp.where(inside, growth, -jnp.inf), axis=0, keepdims=True)
+    grown = column * jnp.exp(jnp.where(inside, growth - jax.lax.stop_gradient(top), 0.0))
+    return grown / jnp.sum(grown, axis=0, keepdims=True)
+
+
+def score(column: Column, velocity: Column) -> Column:
+    r"""The replicator representation $s_i = V_i / p_i$ of a tangent velocity (Eq. universal), zero off the support."""
+    inside = column > 0
+    return jnp.where(inside, velocity / jnp.where(inside, column, 1.0), 0.0)
+
+
+def reduce(column: Column) -> Float[Array, "d-1 *columns"]:
+    """Drop the last entry, which conservation fixes."""
+    return column[:-1]
+
+
+def expand(reduced: Float[Array, "e *columns"]) -> Float[Array, "e+1 *columns"]:
+    """Restore the entry that `reduce` dropped."""
+    return jnp.concatenate([reduced, 1.0 - jnp.sum(reduced, axis=0, keepdims=True)])
+
+
+def tangent_basis(size: int) -> Float[np.ndarray, "d d-1"]:
+    """An orthonormal basis of the zero-sum vectors (Helmert's): column k weighs the first k + 1 entries against the next."""
+    basis = np.zeros((size, size - 1))
+    for k in range(1, size):
+        basis[:k, k - 1] = 1.0
+        basis[k, k - 1] = -k
+        basis[:, k - 1] /= np.sqrt(k * (k + 1.0))
+    return basis

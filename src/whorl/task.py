@@ -1,0 +1,32 @@
+r"""Seeded tasks: compositions to redistribute, and what they should become.
+
+A task has the vertices of the input simplex and a few Dirichlet(1) mixtures as inputs; its targets are what a random
+column-stochastic teacher makes of them. Random numbers come from NumPy, so that a seed means the same on every machine.
+"""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from whorl import _check, _construct
+
+
+class Task(eqx.Module):
+    """Inputs and the targets they should be turned into, rows of unit mass."""
+
+    inputs: Float[Array, "samples in"]
+    targets: Float[Array, "samples out"]
+
+    @classmethod
+    def random(cls, inputs: int, outputs: int, *, seed: int | np.random.Generator, mixtures: int = 3, concentration: float = 1.0) -> "Task":
+        """The vertices, `mixtures` random mixtures, and a teacher with Dirichlet(`concentration`) columns."""
+        sizes = _construct.widths((inputs, outputs))
+        if isinstance(mixtures, bool) or not isinstance(mixtures, int | np.integer) or mixtures < 0:
+            raise ValueError(f"mixtures must be a whole number of at least 0, but it is {mixtures!r}")
+        spread = float(_check.scalar("concentration", concentration, above=0.0))
+        rng = _construct.generator(seed)
+        rows = np.concatenate([np.eye(sizes[0]), rng.dirichlet(np.ones(sizes[0]), size=mixtures)])
+        teacher = rng.dirichlet(np.full(sizes[1], spread), size=sizes[0])
+        _check.double("a task", np.float64)
+        return cls(jnp.asarray(rows), jnp.asarray(rows @ teacher))

@@ -1,0 +1,78 @@
+r"""The skew matrices $C$ that turn a residual without changing its size or its mass (Eq. PC).
+
+A single residual with $n$ outputs lives in the $n - 1$ zero-sum directions, and a quarter turn pairs directions two by two. With
+three outputs there is one pair: the paper's $C$. With any odd number all directions are paired and $C^2 = -P$. With an even number
+one direction has no partner and must stay unturned, whatever $C$: here it is the alternating one. Two outputs leave nothing to turn
+with, except across samples.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from whorl import _check, simplex
+from whorl.response import Matrix, Response
+
+
+def quarter_turn(outputs: int) -> Float[np.ndarray, "out out"]:
+    r"""The skew circulant $C$ that turns every pair of Fourier modes over the outputs by a right angle.
+
+    For three outputs this is the matrix of Eq. PC. For an even number the alternating mode $(1, -1, 1, \dots)$ is left unturned:
+    $C^2 = -P$ holds off that one direction, and no skew matrix does better.
+    """
+    if isinstance(outputs, bool) or not isinstance(outputs, int | np.integer) or outputs < 3:
+        raise ValueError(f"outputs must be a whole number of at least 3 for a turn within one sample, but it is {outputs!r}")
+    lag = np.subtract.outer(np.arange(outputs), np.arange(outputs))
+    modes = np.arange(1, (outputs + 1) // 2)
+    turn = 2.0 / outputs * np.sin(2.0 * np.pi * lag[..., None] * modes / outputs).sum(axis=-1)
+    return (turn - turn.T) / 2.0
+
+
+def sample_turn(samples: int, outputs: int) -> Float[np.ndarray, "n n"]:
+    """A skew matrix that turns samples into each other, the first into the second, the third into the fourth, and so on.
+
+    It gives a rotation to networks with as few as two outputs. With an odd number of samples the last one is left unturned.
+    """
+    for name, value, least in (("samples", samples, 2), ("outputs", outputs, 2)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+            raise ValueError(f"{name} must be a whole number of at least {least}, but it is {value!r}")
+    mix = np.zeros((samples, samples))
+    first = np.arange(0, samples - 1, 2)
+    mix[first + 1, first], mix[first, first + 1] = 1.0, -1.0
+    return np.kron(mix, np.eye(outputs) - 1.0 / outputs)
+
+
+def joint_skew(response: Response, skew: Array | None) -> Matrix:
+    """The skew matrix over all samples in zero-sum coordinates, from the default, a matrix over outputs, or one over all fields."""
+    samples, outputs = response.samples, response.outputs
+    if skew is None:
+        if outputs < 3:
+            raise ValueError(
+                f"the rotational law must have at least 3 outputs to turn one sample, but there are {outputs}: "
+                "give skew=sample_turn(samples, outputs) to mix samples"
+            )
+        skew = jnp.asarray(quarter_turn(outputs), dtype=response.net.dtype)
+    else:
+        skew = skew.astype(response.net.dtype)
+        _check_skew(skew, samples, outputs)
+    whole = jnp.kron(jnp.eye(samples, dtype=skew.dtype), skew) if skew.shape[0] == outputs else skew
+    basis = jnp.asarray(np.kron(np.eye(samples), simplex.tangent_basis(outputs)), dtype=skew.dtype)
+    return basis.T @ whole @ basis
+
+
+def _check_skew(skew: Array, samples: int, outputs: int) -> None:
+    sizes = (outputs, samples * outputs)
+    if skew.shape[0] != skew.shape[1] or skew.shape[0] not in sizes:
+        raise ValueError(f"skew must be square of size {outputs} or {samples * outputs}, but its shape is {skew.shape}")
+    if not _check.known(skew):
+        return
+    matrix = np.asarray(skew)
+    size = np.abs(matrix).max()
+    if size == 0:
+        raise ValueError("skew must turn something, but all its entries are 0")
+    slack = 64 * np.finfo(matrix.dtype).eps * size
+    if (worst := np.abs(matrix + matrix.T).max()) > slack:
+        raise ValueError(f"skew must be antisymmetric, but it differs from minus its transpose by {worst:.3g}")
+    leak = np.abs(matrix.reshape(len(matrix), -1, outputs).sum(axis=2)).max()
+    if leak > outputs * slack:
+        raise ValueError(f"skew must conserve the mass of each sample, but a row sums to {leak:.3g} over a sample's outputs")

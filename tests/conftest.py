@@ -1,0 +1,20 @@
+"""Strict ground for every test: double precision, no silent promotion of ranks or types, reproducible examples."""
+
+import os
+
+import hypothesis
+import jax
+
+jax.config.update("jax_enable_x64", True)
+jax.config.update("jax_numpy_rank_promotion", "raise")
+jax.config.update("jax_numpy_dtype_promotion", "strict")
+
+hypothesis.settings.register_profile(
+    "quick",
+    max_examples=15,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large],
+)
+hypothesis.settings.register_profile("thorough", parent=hypothesis.settings.get_profile("quick"), max_examples=500, derandomize=False)
+hypothesis.settings.load_profile(os.environ.get("WHORL_EXAMPLES", "quick"))
