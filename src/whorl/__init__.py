@@ -19,10 +19,17 @@ from whorl.integrability import exterior_derivative as exterior_derivative
 from whorl.integrability import integrability as integrability
 from whorl.integrability import one_form as one_form
 from whorl.integrability import rock_paper_scissors as rock_paper_scissors
+from whorl.ledger import Ledger as Ledger
 from whorl.network import Network as Network
 from whorl.network import loss as loss
 from whorl.network import predict as predict
 from whorl.network import residual as residual
+from whorl.policy import Decision as Decision
+from whorl.policy import Policy as Policy
+from whorl.policy import View as View
+from whorl.policy import adaptive as adaptive
+from whorl.policy import native as native
+from whorl.policy import step_matched as step_matched
 from whorl.preconditioner import Preconditioner as Preconditioner
 from whorl.preconditioner import preconditioner as preconditioner
 from whorl.reciprocity import Certificate as Certificate
@@ -33,6 +40,8 @@ from whorl.reciprocity import dissipation as dissipation
 from whorl.response import Response as Response
 from whorl.response import response as response
 from whorl.task import Task as Task
+from whorl.trajectory import Pair as Pair
+from whorl.trajectory import train as train
 from whorl.turn import quarter_turn as quarter_turn
 from whorl.turn import sample_turn as sample_turn
 

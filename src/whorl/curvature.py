@@ -1,4 +1,4 @@
-r"""Would a turn help one step? The finite-step coefficient (Proposition 3; Eqs. UV, HV, secondorder, Q, local-ratio).
+r"""Would a turn help one step? The finite-step coefficient (Proposition 3; Eqs. 22, 23, 24, 25, 27).
 
 A step along the reciprocal score plus or minus $\Omega$ times the rotational one lands, averaged over the two signs, above or below
 the reciprocal step by $\eta^2\Omega^2\mathcal{Q}$. The coefficient weighs displacement against bending,
@@ -23,8 +23,8 @@ class Curvature(eqx.Module):
 
     displacement: Fields  # G = J V, for every sample
     bending: Fields  # H_V, for every sample
-    coefficient: Float[Array, ""]  # Q of Eq. Q: below zero, the turn lowers the mean loss
-    ratio: Float[Array, ""]  # chi_s of Eq. local-ratio: above one, predict a negative coefficient
+    coefficient: Float[Array, ""]  # Q of Eq. 25: below zero, the turn lowers the mean loss
+    ratio: Float[Array, ""]  # chi_s of Eq. 27: above one, predict a negative coefficient
 
     @property
     def favourable(self) -> bool:
@@ -74,7 +74,7 @@ def curvature(net: Network, inputs: ArrayLike, targets: ArrayLike, *, selected: 
 def even_difference(
     net: Network, inputs: ArrayLike, targets: ArrayLike, *, selected: int | None, size: ArrayLike, law: Rotational | None = None
 ) -> Float[Array, ""]:
-    r"""The mean loss after the two turns less the mean loss after the reciprocal step, at a finite step (left side of Eq. secondorder).
+    r"""The mean loss after the two turns less the mean loss after the reciprocal step, at a finite step (left side of Eq. 24).
 
     Divided by $\eta^2\Omega^2$ it tends to the coefficient. `size` is the step; the law's `omega` is the amount of turning.
     """

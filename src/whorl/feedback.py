@@ -1,4 +1,4 @@
-r"""Boundary laws: what potential to apply, given the error (Eqs. spectral, PC, mixer, nonreciprocal-v).
+r"""Boundary laws: what potential to apply, given the error (Eqs. 14, 18, 19, 20).
 
 A law maps a response and a residual to a potential. `direct`, `repair`, `leaky` and `spectral` weigh each mode of $K$ by a
 non-negative $r(\lambda)$: the closed loop $K r(K)$ is then symmetric, and learning is a preconditioned gradient flow. `rotational`
@@ -38,7 +38,7 @@ class Law(eqx.Module):
 
 
 class SpectralLaw(Law):
-    r"""A law $v = r(K)e$ with $r \ge 0$ on the spectrum of $K$ (Eq. spectral)."""
+    r"""A law $v = r(K)e$ with $r \ge 0$ on the spectrum of $K$ (Eq. 14)."""
 
     @abstractmethod
     def weight(self, eigenvalues: Float[Array, "n"]) -> Float[Array, "n"]:
@@ -105,7 +105,7 @@ class Spectral(SpectralLaw):
 
 
 class Rotational(Law):
-    r"""Turn the residual, then hand it to a spectral law: $\mathcal{B} = r(K)(\alpha P + \Omega C)$ (Eqs. mixer, nonreciprocal-v)."""
+    r"""Turn the residual, then hand it to a spectral law: $\mathcal{B} = r(K)(\alpha P + \Omega C)$ (Eqs. 19, 20)."""
 
     alpha: Float[Array, ""]
     omega: Float[Array, ""]
@@ -113,7 +113,7 @@ class Rotational(Law):
     skew: Float[Array, "_n _n"] | None
 
     def mixer(self, response: Response) -> Matrix:
-        r"""$T = \alpha P + \Omega C$ in zero-sum coordinates (Eq. mixer)."""
+        r"""$T = \alpha P + \Omega C$ in zero-sum coordinates (Eq. 19)."""
         skew = joint_skew(response, self.skew)
         return self.alpha * jnp.eye(skew.shape[0], dtype=skew.dtype) + self.omega * skew
 

@@ -1,4 +1,4 @@
-r"""Learning in continuous time: $\dot\theta = M J^\mathsf{T} v$ under any boundary law (Eqs. replicator, response, spiral).
+r"""Learning in continuous time: $\dot\theta = M J^\mathsf{T} v$ under any boundary law (Eqs. 3, 7, 21).
 
 Integrated in the logarithms of the columns, where the motion is $\dot z = s$ and the exponential step is one step of Euler's method:
 positivity and unit mass hold exactly at every accuracy, and a support stays what it is. The solver is diffrax's.

@@ -1,4 +1,4 @@
-r"""Is a score field a gradient? The reduced one-form and its exterior derivative (Eqs. universal, oneform, closed).
+r"""Is a score field a gradient? The reduced one-form and its exterior derivative (Eqs. 8, 9, 10).
 
 A field gives a score to every entry of every block of a product of simplices. Only differences of scores act, so that with the last
 entry of each block as reference the field is the one-form $\omega = \sum_a\sum_{i<d_a} (s^a_i - s^a_{d_a})\,dp^a_i$. The motion is a
@@ -44,13 +44,13 @@ class Integrability(eqx.Module):
 
 
 def one_form(field: Field, point: Sequence[ArrayLike]) -> Float[Array, "n"]:
-    r"""The components $s^a_i - s^a_{d_a}$ of the reduced one-form at `point` (Eq. oneform), block after block."""
+    r"""The components $s^a_i - s^a_{d_a}$ of the reduced one-form at `point` (Eq. 9), block after block."""
     blocks = _checked_point(point)
     return _covector(field, blocks)
 
 
 def exterior_derivative(field: Field, point: Sequence[ArrayLike]) -> Float[Array, "n n"]:
-    r"""The antisymmetric matrix $(d\omega)_{ij} = \partial_i\omega_j - \partial_j\omega_i$ in reduced coordinates (Eq. closed)."""
+    r"""The antisymmetric matrix $(d\omega)_{ij} = \partial_i\omega_j - \partial_j\omega_i$ in reduced coordinates (Eq. 10)."""
     slopes = _slopes(field, _checked_point(point))
     return slopes.T - slopes
 

@@ -1,4 +1,4 @@
-r"""Layers of columns: a network that redistributes a fixed amount of flow (Eqs. state, deep, loss).
+r"""Layers of columns: a network that redistributes a fixed amount of flow (Eqs. 1, 11, 5).
 
 Layer $P^{(\ell)}$ has shape `(out, in)` and columns that sum to one. Inputs are rows of unit mass, `(samples, in)`; so are targets.
 Motion is carried forward by `push_forward` and a potential at the outputs is carried back by `pull_back`: between them they are the
@@ -95,7 +95,7 @@ class Network(eqx.Module):
         return eqx.tree_at(lambda net: net.layers, self, tuple(layers))
 
     def stepped(self, scores: Sequence[Layer], size: ArrayLike) -> "Network":
-        """The network one exponential step along `scores` away (Eq. retraction)."""
+        """The network one exponential step along `scores` away (Eq. 4)."""
         return self.with_layers([simplex.step(p, s, size) for p, s in zip(self.layers, scores, strict=True)])
 
 
@@ -108,7 +108,7 @@ def checked_data(net: Network, inputs: ArrayLike, targets: ArrayLike) -> tuple[A
 
 
 def flows(net: Network, inputs: Flows) -> tuple[Flows, ...]:
-    """The flow that enters each layer, and last the predictions (Eq. deep)."""
+    """The flow that enters each layer, and last the predictions (Eq. 11)."""
     result = [inputs]
     for layer in net.layers:
         result.append(result[-1] @ layer.T)
@@ -121,13 +121,13 @@ def predict(net: Network, inputs: ArrayLike) -> Float[Array, "samples out"]:
 
 
 def residual(net: Network, inputs: ArrayLike, targets: ArrayLike) -> Float[Array, "samples out"]:
-    """Target minus prediction (Eq. loss): rows that sum to zero."""
+    """Target minus prediction (Eq. 5): rows that sum to zero."""
     inputs, targets = checked_data(net, inputs, targets)
     return targets - flows(net, inputs)[-1]
 
 
 def loss(net: Network, inputs: ArrayLike, targets: ArrayLike, *, mean: bool = False) -> Float[Array, ""]:
-    """Half the squared residual, summed over samples (Eq. loss), or its mean over samples."""
+    """Half the squared residual, summed over samples (Eq. 5), or its mean over samples."""
     error = residual(net, inputs, targets)
     return jnp.sum(error**2) / (2 * error.shape[0] if mean else 2)
 
@@ -149,7 +149,7 @@ def pull_back(layers: Sequence[Layer], potential: Flows) -> tuple[Flows, ...]:
 
 
 def push_forward(net: Network, flows: Sequence[Flows], velocities: Sequence[Layer]) -> Flows:
-    r"""How the predictions move when the layers do: $J\dot\theta$ (Eqs. response, app-jacobian)."""
+    r"""How the predictions move when the layers do: $J\dot\theta$ (Eqs. 7, A2)."""
     moved = flows[0] @ velocities[0].T
     for layer, flow, velocity in zip(net.layers[1:], flows[1:-1], velocities[1:], strict=True):
         moved = moved @ layer.T + flow @ velocity.T
@@ -157,7 +157,7 @@ def push_forward(net: Network, flows: Sequence[Flows], velocities: Sequence[Laye
 
 
 def jet(net: Network, inputs: Flows, first: Sequence[Layer], second: Sequence[Layer]) -> tuple[Flows, Flows, Flows]:
-    r"""Predictions and their first two derivatives along a path of layers with derivatives `first` and `second` (Eq. HV).
+    r"""Predictions and their first two derivatives along a path of layers with derivatives `first` and `second` (Eq. 23).
 
     Truncated Taylor arithmetic, one layer after the other: no Hessian and no second sweep.
     """
@@ -168,7 +168,7 @@ def jet(net: Network, inputs: Flows, first: Sequence[Layer], second: Sequence[La
 
 
 def ravel(layers: Sequence[Layer]) -> Float[Array, "parameters"]:
-    r"""One vector $\theta$: the columns of the first layer, then of the next (Eq. state)."""
+    r"""One vector $\theta$: the columns of the first layer, then of the next (Eq. 1)."""
     return jnp.concatenate([layer.T.ravel() for layer in layers])
 
 

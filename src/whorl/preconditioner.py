@@ -1,4 +1,4 @@
-r"""Spectral feedback as a preconditioned gradient flow (Proposition 1; Eqs. H, preconditioned, app-preconditioner).
+r"""Spectral feedback as a preconditioned gradient flow (Proposition 1; Eqs. 16, 17, A3).
 
 With $\psi(\lambda) = r(\lambda)/\lambda$ (and $\psi(0) = 0$), the law $v = r(K)e$ moves the parameters by
 $\dot\theta = -H \nabla\mathcal{L}$, where $H = M J^\mathsf{T} \psi(K) J M$ is symmetric and positive semidefinite.
@@ -46,7 +46,7 @@ class Preconditioner(eqx.Module):
 
 
 def preconditioner(response: Response, law: SpectralLaw, tol: float = 1e-10) -> Preconditioner:
-    """The preconditioner H of a spectral law (Eq. H). Modes below `tol` times the largest eigenvalue count as zero."""
+    """The preconditioner H of a spectral law (Eq. 16). Modes below `tol` times the largest eigenvalue count as zero."""
     if not isinstance(law, SpectralLaw):
         raise ValueError(f"law must be a spectral law, since only these are preconditioned gradients, but it is {law!r}")
     spectrum = response.spectrum(float(_check.scalar("tol", tol, least=0.0)))

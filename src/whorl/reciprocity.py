@@ -1,4 +1,4 @@
-r"""The closed loop $\mathcal{R} = K\mathcal{B}$ and the certificate that it is reciprocal, or that it turns (Eqs. dissipation, spiral).
+r"""The closed loop $\mathcal{R} = K\mathcal{B}$ and the certificate that it is reciprocal, or that it turns (Eqs. 15, 21).
 
 $\dot e = -\mathcal{R}e$. Learning is called reciprocal when $\mathcal{R}$ is symmetric on the identifiable fields: the range of $K$
 inside the zero-sum fields. What is skew there is rotation, whether it came from the boundary law or from a backward transport that
@@ -36,7 +36,7 @@ class ClosedLoop(eqx.Module):
 
 
 class Dissipation(eqx.Module):
-    """How fast the loss falls, mode by mode (Eq. dissipation)."""
+    """How fast the loss falls, mode by mode (Eq. 15)."""
 
     rates: Float[Array, "n"]  # eigenvalues of the symmetric part of the loop: lambda r(lambda) for a spectral law
     shares: Float[Array, "n"]  # squared size of the residual along each mode
@@ -139,7 +139,7 @@ def certify(loop: ClosedLoop, *, tol: float | None = None) -> Certificate:
 
 
 def dissipation(loop: ClosedLoop, residual: ArrayLike) -> Dissipation:
-    r"""Split $-\dot{\mathcal L} = e^\mathsf{T}\mathcal{R}e$ over the modes of the symmetric part of the loop (Eq. dissipation)."""
+    r"""Split $-\dot{\mathcal L} = e^\mathsf{T}\mathcal{R}e$ over the modes of the symmetric part of the loop (Eq. 15)."""
     error = loop.response.coordinates(loop.response.field("residual", residual))
     rates, modes = jnp.linalg.eigh((loop.reduced + loop.reduced.T) / 2)
     return Dissipation(rates[::-1], ((modes.T @ error) ** 2)[::-1])

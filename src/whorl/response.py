@@ -1,8 +1,8 @@
-r"""The response $K = J M J^\mathsf{T}$: how the outputs move when a potential acts on them (Eqs. M, response, factorization, blocks).
+r"""The response $K = J M J^\mathsf{T}$: how the outputs move when a potential acts on them (Eqs. 6, 7, 12, 13).
 
 A potential enters at the outputs, is carried back through the layers, moves each column inside its simplex, and the motion is
 carried forward again. `K @ v` applies this without building anything. For small networks and for tests the matrix is built by two
-routes that share no code: `dense`, the sum over layers and columns of Eq. blocks, and `gram`, the product of Eq. factorization with
+routes that share no code: `dense`, the sum over layers and columns of Eq. 13, and `gram`, the product of Eq. 12 with
 $J$ from automatic differentiation.
 
 Matrices act on the flattened fields `(samples, out)`, sample after sample. No potential that is constant over the outputs of a
@@ -74,7 +74,7 @@ class Response(eqx.Module):
         return self.net.widths[-1]
 
     def __matmul__(self, potential: ArrayLike) -> Fields:
-        r"""The velocity $\dot F = Kv$ of every prediction (Eq. response)."""
+        r"""The velocity $\dot F = Kv$ of every prediction (Eq. 7)."""
         return push_forward(self.net, self.flows, self.velocities(potential))
 
     def scores(self, potential: ArrayLike) -> tuple[Layer, ...]:
@@ -88,31 +88,28 @@ class Response(eqx.Module):
         return tuple(simplex.velocity(p, s) for p, s in zip(self.net.layers, self.scores(potential), strict=True))
 
     def by_column(self, layer: int) -> Float[Array, "columns n n"]:
-        """What each column of one layer contributes to the matrix (Eq. blocks)."""
+        """What each column of one layer contributes to the matrix (Eq. 13)."""
         _need_matched(self, "by_column")
         return _column_blocks(self, _check.index("layer", layer, self.net.depth))
 
     def by_layer(self) -> Float[Array, "depth n n"]:
-        """What each layer contributes to the matrix (Eq. blocks)."""
+        """What each layer contributes to the matrix (Eq. 13)."""
         _need_matched(self, "by_layer")
         return jnp.stack([_column_blocks(self, number).sum(axis=0) for number in range(self.net.depth)])
 
     def dense(self) -> Matrix:
-        """The matrix, by the explicit layer sum (Eq. blocks); with a mismatched adjoint, column by column from `K @ v`."""
+        """The matrix, by the explicit layer sum (Eq. 13); with a mismatched adjoint, column by column from `K @ v`."""
         return self.by_layer().sum(axis=0) if self.matched else _by_application(self)
 
     def gram(self) -> Matrix:
-        r"""The matrix as $J M J^\mathsf{T}$ with $J$ from automatic differentiation (Eq. factorization)."""
+        r"""The matrix as $J M J^\mathsf{T}$ with $J$ from automatic differentiation (Eq. 12)."""
         _need_matched(self, "gram")
         jac = jacobian(self.net, self.flows[0])
         return jac @ mobility(self.net) @ jac.T
 
     def reduced(self) -> Matrix:
         """The matrix on the zero-sum fields, in orthonormal coordinates."""
-        basis = _basis(self)
-        blocks = self.dense().reshape(self.samples, self.outputs, self.samples, self.outputs)
-        size = self.samples * (self.outputs - 1)
-        return jnp.einsum("ap,rasb,bq->rpsq", basis, blocks, basis).reshape(size, size)
+        return _reduced(self)
 
     def spectrum(self, tol: float = 1e-10) -> Spectrum:
         """Eigenvalues, rank and condition number on the zero-sum fields."""
@@ -120,9 +117,7 @@ class Response(eqx.Module):
         tol = float(_check.scalar("tol", tol, least=0.0))
         if self.outputs == 1:
             raise ValueError("the network must have at least 2 outputs to respond, but it has 1")
-        matrix = self.reduced()
-        values, vectors = jnp.linalg.eigh((matrix + matrix.T) / 2)
-        return Spectrum(values[::-1], vectors[:, ::-1], tol)
+        return Spectrum(*_decomposed(self), tol)
 
     def field(self, name: str, value: ArrayLike) -> Fields:
         """Check a field over samples and outputs."""
@@ -166,11 +161,27 @@ def jacobian(net: Network, inputs: Flows) -> Float[Array, "n parameters"]:
 
 
 def mobility(net: Network) -> Float[Array, "parameters parameters"]:
-    r"""The dense mobility $M = \mathrm{blkdiag}_a(\rho_a Q(p^a))$ (Eq. M), in the order of `network.ravel`."""
+    r"""The dense mobility $M = \mathrm{blkdiag}_a(\rho_a Q(p^a))$ (Eq. 6), in the order of `network.ravel`."""
     blocks = []
     for layer, rates in zip(net.layers, net.rates, strict=True):
         blocks += [rate * simplex.covariance(p) for p, rate in zip(layer.T, rates, strict=True)]
     return jax.scipy.linalg.block_diag(*blocks)
+
+
+# Compiled, because laws, certificates and flows ask for these again and again at states of one shape.
+@eqx.filter_jit
+def _reduced(response: Response) -> Matrix:
+    basis = _basis(response)
+    blocks = response.dense().reshape(response.samples, response.outputs, response.samples, response.outputs)
+    size = response.samples * (response.outputs - 1)
+    return jnp.einsum("ap,rasb,bq->rpsq", basis, blocks, basis).reshape(size, size)
+
+
+@eqx.filter_jit
+def _decomposed(response: Response) -> tuple[Float[Array, "n"], Matrix]:
+    matrix = _reduced(response)
+    values, vectors = jnp.linalg.eigh((matrix + matrix.T) / 2)
+    return values[::-1], vectors[:, ::-1]
 
 
 def _column_blocks(response: Response, number: int) -> Float[Array, "columns n n"]:

@@ -1,4 +1,4 @@
-r"""One column: a point of the open simplex, and how it may move (Eqs. state, q, replicator, retraction; Appendix A and B).
+r"""One column: a point of the open simplex, and how it may move (Eqs. 1, 2, 3, 4; Appendix A and B).
 
 A column is a probability vector $p$. The operator $Q(p) = \mathrm{diag}(p) - pp^\mathsf{T}$ turns any score $s$ into a velocity that
 conserves mass; it is applied here, never built. The exponential step moves along a score without leaving the simplex, and its first
@@ -34,17 +34,17 @@ def centred(column: Column, score: Column) -> Column:
 
 
 def velocity(column: Column, score: Column) -> Column:
-    r"""Apply $Q(p)$ to a score (Eqs. q, replicator); also the first derivative $A_p(s)$ of the exponential path (Eq. app-A)."""
+    r"""Apply $Q(p)$ to a score (Eqs. 2, 3); also the first derivative $A_p(s)$ of the exponential path (Eq. B1)."""
     return column * centred(column, score)
 
 
 def acceleration(column: Column, score: Column) -> Column:
-    r"""The second derivative $B_p(s)$ of the exponential path at zero (Eq. app-B)."""
+    r"""The second derivative $B_p(s)$ of the exponential path at zero (Eq. B2)."""
     return column * centred(column, centred(column, score) ** 2)
 
 
 def covariance(column: Float[Array, "d"]) -> Float[Array, "d d"]:
-    r"""The matrix $Q(p)$ of one column (Eq. q), for small problems and tests.
+    r"""The matrix $Q(p)$ of one column (Eq. 2), for small problems and tests.
 
     The diagonal $p_i(1 - p_i)$ is summed as $\sum_{j\ne i} p_i p_j$, which no subtraction spoils.
     """
@@ -53,7 +53,7 @@ def covariance(column: Float[Array, "d"]) -> Float[Array, "d d"]:
 
 
 def step(column: Column, score: Column, size: ArrayLike) -> Column:
-    r"""The normalised exponential step $p_i e^{\eta s_i} / \sum_j p_j e^{\eta s_j}$ (Eq. retraction)."""
+    r"""The normalised exponential step $p_i e^{\eta s_i} / \sum_j p_j e^{\eta s_j}$ (Eq. 4)."""
     growth = size * score
     # The largest exponent on the support is taken out, so that nothing overflows; off the support no score has a say.
     inside = column > 0
@@ -63,7 +63,7 @@ def step(column: Column, score: Column, size: ArrayLike) -> Column:
 
 
 def score(column: Column, velocity: Column) -> Column:
-    r"""The replicator representation $s_i = V_i / p_i$ of a tangent velocity (Eq. universal), zero off the support."""
+    r"""The replicator representation $s_i = V_i / p_i$ of a tangent velocity (Eq. 8), zero off the support."""
     inside = column > 0
     return jnp.where(inside, velocity / jnp.where(inside, column, 1.0), 0.0)
 

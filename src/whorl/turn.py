@@ -1,4 +1,4 @@
-r"""The skew matrices $C$ that turn a residual without changing its size or its mass (Eq. PC).
+r"""The skew matrices $C$ that turn a residual without changing its size or its mass (Eq. 18).
 
 A single residual with $n$ outputs lives in the $n - 1$ zero-sum directions, and a quarter turn pairs directions two by two. With
 three outputs there is one pair: the paper's $C$. With any odd number all directions are paired and $C^2 = -P$. With an even number
@@ -17,7 +17,7 @@ from whorl.response import Matrix, Response
 def quarter_turn(outputs: int) -> Float[np.ndarray, "out out"]:
     r"""The skew circulant $C$ that turns every pair of Fourier modes over the outputs by a right angle.
 
-    For three outputs this is the matrix of Eq. PC. For an even number the alternating mode $(1, -1, 1, \dots)$ is left unturned:
+    For three outputs this is the matrix of Eq. 18. For an even number the alternating mode $(1, -1, 1, \dots)$ is left unturned:
     $C^2 = -P$ holds off that one direction, and no skew matrix does better.
     """
     if isinstance(outputs, bool) or not isinstance(outputs, int | np.integer) or outputs < 3:

@@ -1,0 +1,80 @@
+r"""The ledger: where the final gap came from (Eqs. 26, C3 to C7).
+
+Every update of a coupled pair splits into four differences of loss: *even*, what the two senses of the turn do on average;
+*handedness*, what the sense that was taken adds; *step*, the cost of a step other than the native one; *drift*, how differently the
+native learner would progress from the two states. Their sum over all updates is the final gap, exactly. It is an account relative to
+a declared reference, not a unique cause.
+"""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+TERMS = ("even", "handedness", "step", "drift")
+
+
+class Entry(eqx.Module):
+    """The four terms: of one update, of every update, or summed."""
+
+    even: Float[Array, "*updates"]
+    handedness: Float[Array, "*updates"]
+    step: Float[Array, "*updates"]
+    drift: Float[Array, "*updates"]
+
+    @property
+    def total(self) -> Float[Array, "*updates"]:
+        """The four together."""
+        return self.even + self.handedness + self.step + self.drift
+
+
+def entry(plus: Array, minus: Array, taken: Array, zero: Array, own: Array, other: Array) -> Entry:
+    """The terms from six increments of loss.
+
+    At the nonreciprocal state: `plus` and `minus` turn either way, `taken` is the one that happened, `zero` does not turn but takes the
+    same step, `own` takes the native step. `other` is the native learner's increment at its own state.
+    """
+    mean = (plus + minus) / 2
+    return Entry(mean - zero, taken - mean, zero - own, own - other)
+
+
+class Ledger(eqx.Module):
+    """The account of a coupled pair. Print it, or draw it with `whorl.plot.waterfall`."""
+
+    sums: Entry
+    updates: Entry | None  # for every update, where they were kept
+    start: Float[Array, ""]  # the common initial loss
+    nonreciprocal: Float[Array, ""]  # final losses
+    native: Float[Array, ""]
+    tol: float = eqx.field(static=True, default=1e-14)
+
+    @property
+    def gap(self) -> Float[Array, ""]:
+        """Final loss of the nonreciprocal learner less that of the native one: above zero, native ends lower."""
+        return self.nonreciprocal - self.native
+
+    @property
+    def closure(self) -> float:
+        """How far the four sums are from the gap, relative to the largest loss involved."""
+        size = max(float(self.start), float(self.nonreciprocal), float(self.native), float(np.finfo(float).tiny))
+        return abs(float(self.sums.total) - float(self.gap)) / size
+
+    @property
+    def closed(self) -> bool:
+        """Whether the account closes to `tol`."""
+        return self.closure <= self.tol
+
+    def __str__(self) -> str:
+        lines = [f"{'loss at the start':<30}{float(self.start):>16.8e}", f"{'native learner ends at':<30}{float(self.native):>16.8e}"]
+        meaning = ("turning, senses averaged", "the sense that was taken", "another step than native", "other states visited")
+        for term, why in zip(TERMS, meaning, strict=True):
+            lines.append(f"  {term:<12}{why:<28}{float(getattr(self.sums, term)):>+16.8e}")
+        verdict = "closes" if self.closed else "DOES NOT CLOSE"
+        lines.append(f"{'nonreciprocal learner ends at':<30}{float(self.nonreciprocal):>16.8e}")
+        lines.append(f"{'gap':<30}{float(self.gap):>+16.8e}   {verdict}: residual {self.closure:.1e}, tolerance {self.tol:.0e}")
+        return "\n".join(lines)
+
+
+def zeros(dtype: np.dtype) -> Entry:
+    """An empty account."""
+    return Entry(*(jnp.zeros((), dtype=dtype) for _ in TERMS))

@@ -1,0 +1,186 @@
+r"""Policies: how far to step, and how much to turn (Sec. VI C of the paper; its envelope and its curvature gate).
+
+A policy sees the scores before an update and answers with a step and an amount of turning: that is the whole contract. The step of
+any applied score $u$ is bounded by the envelope $\eta = s / \max(1, \max_i u_i - \min_i u_i)$, the range being the largest within a
+column. `native` never turns and takes the full envelope of the reciprocal score. `step_matched` always keeps room for a turn of
+either sense, `adaptive` only where it takes one.
+
+To write a policy of your own, subclass `Policy` and give `decide`.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+
+import equinox as eqx
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+from jaxtyping import Array, Bool, Float, Int
+
+from whorl import _check, simplex
+from whorl.feedback import Rotational, leaky, rotational
+from whorl.network import Layer, Network, jet
+from whorl.response import response
+
+Scores = tuple[Layer, ...]
+
+
+class View(eqx.Module):
+    """What a policy sees before an update."""
+
+    net: Network
+    straight: Scores  # the reciprocal score b
+    turning: Scores  # the rotational score r, for a unit amount
+    displacement: Float[Array, ""]  # squared first-order displacement of the scheduled sample under r
+    bending: Float[Array, ""]  # its second-order displacement along the residual
+    sample: Int[Array, ""]  # the scheduled sample
+    turn: Float[Array, ""]  # the scheduled sense, +1 or -1
+    number: Int[Array, ""]  # updates made so far
+
+    @property
+    def ratio(self) -> Float[Array, ""]:
+        """The local ratio chi of Eq. 27; 0 where nothing would be displaced."""
+        moved = self.displacement > 0
+        return jnp.where(moved, self.bending / jnp.where(moved, self.displacement, 1.0), 0.0)
+
+    def combined(self, amount: ArrayLike) -> Scores:
+        """The score b + amount r."""
+        return tuple(b + amount * r for b, r in zip(self.straight, self.turning, strict=True))
+
+
+class Decision(eqx.Module):
+    """What a policy answers: the step to take and the amount of turning, which is not negative."""
+
+    step: Float[Array, ""]
+    amount: Float[Array, ""]
+
+
+Gate = Callable[[View], Bool[Array, ""]]
+
+
+class Policy(eqx.Module):
+    """A rule for step and amount, with the law that makes the scores."""
+
+    scale: Float[Array, ""]
+    omega: Float[Array, ""]
+    gate: Gate = eqx.field(static=True)
+    law: Rotational
+
+    @abstractmethod
+    def decide(self, view: View) -> Decision:
+        """Say how far to step along b + sigma * amount * r, and the amount."""
+
+
+class Native(Policy):
+    """Never turn; take the full admissible step of the reciprocal score."""
+
+    def decide(self, view: View) -> Decision:
+        step = envelope(self.scale, view.net, view.straight)
+        return Decision(step, jnp.zeros_like(step))
+
+
+class StepMatched(Policy):
+    """Always keep room for a turn of either sense, whether or not the gate is open."""
+
+    def decide(self, view: View) -> Decision:
+        step = reserved(self.scale, self.omega, view)
+        return Decision(step, jnp.where(self.gate(view), self.omega, 0.0).astype(step.dtype))
+
+
+class Adaptive(Policy):
+    """Keep room for a turn only where the gate is open; take the native step elsewhere."""
+
+    def decide(self, view: View) -> Decision:
+        kept, full = reserved(self.scale, self.omega, view), envelope(self.scale, view.net, view.straight)
+        is_open = self.gate(view)
+        return Decision(jnp.where(is_open, kept, full), jnp.where(is_open, self.omega, 0.0).astype(full.dtype))
+
+
+def envelope(scale: Array, net: Network, scores: Sequence[Layer]) -> Float[Array, ""]:
+    """The admissible step of an applied score: `scale` over its largest range within a column, or over 1 if that is more."""
+    return scale / jnp.maximum(1.0, score_range(net, scores))
+
+
+def score_range(net: Network, scores: Sequence[Layer]) -> Float[Array, ""]:
+    """The largest difference of scores within a column, on its support."""
+    ranges = []
+    for layer, score in zip(net.layers, scores, strict=True):
+        inside = layer > 0
+        top = jnp.max(jnp.where(inside, score, -jnp.inf), axis=0)
+        ranges.append(jnp.max(top - jnp.min(jnp.where(inside, score, jnp.inf), axis=0)))
+    return jnp.max(jnp.stack(ranges))
+
+
+def reserved(scale: Array, omega: Array, view: View) -> Float[Array, ""]:
+    """The step that either sense of the turn could take."""
+    return jnp.minimum(envelope(scale, view.net, view.combined(omega)), envelope(scale, view.net, view.combined(-omega)))
+
+
+def look(law: Rotational, net: Network, inputs: Array, targets: Array, sample: ArrayLike, turn: ArrayLike, number: ArrayLike) -> View:
+    """Gather what a policy sees at one state. Inside compiled loops; nothing is checked here."""
+    x, y = inputs[sample][None, :], targets[sample][None, :]
+    driven = response(net, x)
+    error = y - driven.flows[-1]
+    straight, turning = (driven.scores(potential) for potential in law.parts(driven, error))
+    first = [simplex.velocity(p, s) for p, s in zip(net.layers, turning, strict=True)]
+    second = [simplex.acceleration(p, s) for p, s in zip(net.layers, turning, strict=True)]
+    _, moved, bent = jet(net, x, first, second)
+    return View(
+        net,
+        straight,
+        turning,
+        jnp.sum(moved**2),
+        jnp.sum(error * bent),
+        jnp.asarray(sample),
+        jnp.asarray(turn, dtype=net.dtype),
+        jnp.asarray(number),
+    )
+
+
+def curvature_gate(view: View) -> Bool[Array, ""]:
+    """Open where the local ratio exceeds one."""
+    return view.bending > view.displacement
+
+
+def always(view: View) -> Bool[Array, ""]:
+    """Open at every update."""
+    return jnp.ones_like(view.displacement, dtype=bool)
+
+
+def never(view: View) -> Bool[Array, ""]:
+    """Open at no update."""
+    return jnp.zeros_like(view.displacement, dtype=bool)
+
+
+GATES: dict[str, Gate] = {"curvature": curvature_gate, "always": always, "never": never}
+
+
+def native(scale: ArrayLike, *, law: Rotational | None = None) -> Native:
+    """The reciprocal learner every other policy is compared with."""
+    return Native(*_checked(scale, 0.0, "never", law))
+
+
+def step_matched(scale: ArrayLike, *, omega: ArrayLike = 1.0, gate: str | Gate = "curvature", law: Rotational | None = None) -> StepMatched:
+    """Turn by `omega` where the gate is open, and step at every update as if a turn of either sense had to fit."""
+    return StepMatched(*_checked(scale, omega, gate, law))
+
+
+def adaptive(scale: ArrayLike, *, omega: ArrayLike = 1.0, gate: str | Gate = "curvature", law: Rotational | None = None) -> Adaptive:
+    """Turn by `omega` where the gate is open, and take the native step where it is not.
+
+    `gate` is "curvature" (local ratio above one), "always", "never", or a function from `View` to a boolean. `law` makes the scores;
+    left out, it is the registered one, `rotational(base=leaky(0.1))`.
+    """
+    return Adaptive(*_checked(scale, omega, gate, law))
+
+
+def _checked(scale: ArrayLike, omega: ArrayLike, gate: str | Gate, law: Rotational | None) -> tuple[Array, Array, Gate, Rotational]:
+    if isinstance(gate, str):
+        if gate not in GATES:
+            raise ValueError(f"gate must be one of {', '.join(GATES)} or a function, but it is {gate!r}")
+        gate = GATES[gate]
+    elif not callable(gate):
+        raise ValueError(f"gate must be one of {', '.join(GATES)} or a function, but it is {gate!r}")
+    law = rotational(base=leaky(0.1)) if law is None else law
+    if not isinstance(law, Rotational):
+        raise ValueError(f"law must be rotational(...), since it has to name a turn, but it is {law!r}")
+    return _check.scalar("scale", scale, above=0.0), _check.scalar("omega", omega, least=0.0), gate, law

@@ -1,0 +1,81 @@
+"""Who is shown when, and which way to turn: sample orders and turn schedules, from seeds or as given."""
+
+from typing import Any
+
+import numpy as np
+from jax.typing import ArrayLike
+from jaxtyping import Int
+
+from whorl import _construct
+
+Order = Int[np.ndarray, "updates"]
+
+
+def fixed(samples: int, epochs: int) -> Order:
+    """Every epoch shows the samples in their own order."""
+    return np.tile(np.arange(_count("samples", samples)), _count("epochs", epochs)).astype(np.int32)
+
+
+def permuted(samples: int, epochs: int, seed: int | np.random.Generator) -> Order:
+    """Every epoch shows the samples in a fresh random order."""
+    rng = _construct.generator(seed)
+    return np.concatenate([rng.permutation(_count("samples", samples)) for _ in range(_count("epochs", epochs))]).astype(np.int32)
+
+
+def fair_turns(updates: int, seed: int | np.random.Generator) -> Order:
+    """A fair coin for every update: +1 or -1."""
+    return (2 * _construct.generator(seed).integers(0, 2, size=_count("updates", updates)) - 1).astype(np.int32)
+
+
+def checked_order(order: Any, samples: int) -> Order:
+    """A user's own order: whole numbers that name samples."""
+    given = np.asarray(order)
+    if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iu":
+        raise ValueError(f"schedule must be a row of whole numbers, but its shape is {given.shape} and its type {given.dtype}")
+    bad = (given < 0) | (given >= samples)
+    if bad.any():
+        where = int(np.argmax(bad))
+        raise ValueError(f"schedule must name samples from 0 to {samples - 1}, but entry {where} is {given[where]}")
+    return given.astype(np.int32)
+
+
+def checked_turns(turns: ArrayLike, updates: int) -> Order:
+    """A user's own turns: +1 or -1 for every update."""
+    given = np.asarray(turns)
+    if given.shape != (updates,):
+        raise ValueError(f"turns must have one entry an update, {updates}, but the shape is {given.shape}")
+    bad = (given != 1) & (given != -1)
+    if bad.any():
+        where = int(np.argmax(bad))
+        raise ValueError(f"turns must be +1 or -1, but entry {where} is {given[where]}")
+    return given.astype(np.int32)
+
+
+def drawn(samples: int, epochs: int | None, seed: int | np.random.Generator | None, schedule: Any, turns: Any) -> tuple[Order, Order]:
+    """The order and the turns of a run: as given, or drawn from the seed, the order first."""
+    rng = None if seed is None else _construct.generator(seed)
+    if isinstance(schedule, str):
+        if schedule not in ("permuted", "fixed"):
+            raise ValueError(f"schedule must be 'permuted', 'fixed' or a row of samples, but it is {schedule!r}")
+        if epochs is None:
+            raise ValueError("epochs must be a whole number of at least 1, but it is None")
+        order = fixed(samples, epochs) if schedule == "fixed" else permuted(samples, epochs, _needed(rng, "permuted schedule"))
+    else:
+        if epochs is not None:
+            raise ValueError(f"epochs must be left out where a schedule is given, but it is {epochs}")
+        order = checked_order(schedule, samples)
+    if turns is None:
+        return order, fair_turns(order.size, _needed(rng, "fair turn"))
+    return order, checked_turns(turns, order.size)
+
+
+def _needed(rng: np.random.Generator | None, what: str) -> np.random.Generator:
+    if rng is None:
+        raise ValueError(f"seed must be a non-negative whole number to draw a {what}, but it is None")
+    return rng
+
+
+def _count(name: str, value: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise ValueError(f"{name} must be a whole number of at least 1, but it is {value!r}")
+    return int(value)

@@ -1,0 +1,207 @@
+r"""Coupled trajectories: a nonreciprocal and a native learner from one start (Sec. VI and Appendix C).
+
+Both see the same data in the same order under the same turn schedule and step rule; one follows a policy, the other never turns.
+One compiled loop makes the updates. Memory does not grow with their number unless a record of them is asked for. A learner that
+would leave the interior stops: the pair stays where it was, and the result says at which update.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+from jaxtyping import Array, Bool, Float, Int
+
+from whorl import _check, ledger
+from whorl.ledger import Entry, Ledger
+from whorl.network import Network, checked_data, flows
+from whorl.policy import Policy, envelope, look
+from whorl.schedule import drawn
+
+
+class State(eqx.Module):
+    """What the next update needs."""
+
+    nonreciprocal: Network
+    native: Network
+    losses: tuple[Float[Array, ""], Float[Array, ""]]  # mean over samples, in the same order
+    number: Int[Array, ""]
+    running: Bool[Array, ""]
+
+
+class Info(eqx.Module):
+    """What a reader wants to know of an update."""
+
+    entry: Entry
+    losses: tuple[Float[Array, "*updates"], Float[Array, "*updates"]]  # after the update
+    step: Float[Array, "*updates"]  # nu, of the nonreciprocal learner
+    own_step: Float[Array, "*updates"]  # h at the nonreciprocal state
+    native_step: Float[Array, "*updates"]  # h at the native state
+    amount: Float[Array, "*updates"]
+    ratio: Float[Array, "*updates"]
+
+
+class Pair(eqx.Module):
+    """Two learners after their last update, and the account of what separates them."""
+
+    nonreciprocal: Network
+    native: Network
+    ledger: Ledger
+    schedule: Int[np.ndarray, "updates"]
+    turns: Int[np.ndarray, "updates"]
+    updates: Info | None  # for every update, where they were kept
+    states: tuple[Network, Network] | None  # with a leading axis: the start and every stride-th update after it
+    made: int = eqx.field(static=True)  # updates made before the end, or before it stopped
+
+    @property
+    def completed(self) -> bool:
+        """Whether every scheduled update was made."""
+        return self.made == self.schedule.size
+
+    @property
+    def status(self) -> str:
+        """How the run ended, in words."""
+        if self.completed:
+            return f"completed {self.made} updates"
+        return f"stopped before update {self.made}: a learner would have left the interior of a simplex there"
+
+    def __str__(self) -> str:
+        return f"{self.status}\n{self.ledger}"
+
+
+def train(
+    net: Network,
+    inputs: ArrayLike,
+    targets: ArrayLike,
+    *,
+    policy: Policy,
+    epochs: int | None = None,
+    seed: int | np.random.Generator | None = None,
+    schedule: Any = "permuted",
+    turns: ArrayLike | None = None,
+    flip: bool = False,
+    record: bool = True,
+    stride: int | None = None,
+) -> Pair:
+    """Let a nonreciprocal learner under `policy` and the native learner run side by side.
+
+    `schedule` is "permuted" (a fresh order every epoch, from `seed`), "fixed", or a row of sample numbers; `turns` are drawn fair from
+    the seed unless given, and `flip` reverses them all, which makes the second replicate of a handedness pair. `record` keeps the
+    ledger of every update; `stride` also keeps the states, at the start and after every `stride` updates.
+    """
+    inputs, targets = checked_data(net, inputs, targets)
+    if not isinstance(policy, Policy):
+        raise ValueError(f"policy must be native(...), step_matched(...), adaptive(...) or your own Policy, but it is {policy!r}")
+    order, senses = drawn(inputs.shape[0], epochs, seed, schedule, turns)
+    senses = -senses if flip else senses
+    if stride is not None and (isinstance(stride, bool) or not isinstance(stride, int | np.integer) or stride < 1):
+        raise ValueError(f"stride must be a whole number of at least 1, but it is {stride!r}")
+    start = begin(net, inputs, targets)
+    _check.finite("the initial loss", start.losses)
+    final, sums, infos, states = _run(policy, inputs, targets, start, jnp.asarray(order), jnp.asarray(senses), record, stride)
+    made = int(final.number)
+    kept = None if infos is None else jax.tree.map(lambda leaf: leaf[:made], infos)
+    if states is not None and stride is not None:
+        states = jax.tree.map(lambda leaf: leaf[: made // stride + 1], states)
+    account = Ledger(sums, None if kept is None else kept.entry, start.losses[0], *final.losses)
+    return Pair(final.nonreciprocal, final.native, account, order, senses, kept, states, made)
+
+
+def begin(net: Network, inputs: Array, targets: Array) -> State:
+    """Both learners at one state."""
+    at = mean_loss(net, inputs, targets)
+    return State(net, net, (at, at), jnp.zeros((), dtype=jnp.int32), jnp.ones((), dtype=bool))
+
+
+def mean_loss(net: Network, inputs: Array, targets: Array) -> Float[Array, ""]:
+    """Half the squared residual, mean over samples, of data that were checked before."""
+    return jnp.sum((targets - flows(net, inputs)[-1]) ** 2) / (2 * inputs.shape[0])
+
+
+def update(policy: Policy, inputs: Array, targets: Array, state: State, sample: Array, turn: Array) -> tuple[State, Info]:
+    """One coupled update and its account (Eqs. C1 to C6)."""
+    view = look(policy.law, state.nonreciprocal, inputs, targets, sample, turn, state.number)
+    other = look(policy.law, state.native, inputs, targets, sample, turn, state.number)
+    choice = policy.decide(view)
+    own, native_step = envelope(policy.scale, view.net, view.straight), envelope(policy.scale, other.net, other.straight)
+
+    def moved(amount: Array, size: Array) -> tuple[Network, Array]:
+        net = view.net.stepped(view.combined(amount), size)
+        return net, mean_loss(net, inputs, targets)
+
+    plus, plus_loss = moved(choice.amount, choice.step)
+    minus, minus_loss = moved(-choice.amount, choice.step)
+    _, zero_loss = moved(jnp.zeros_like(choice.amount), choice.step)
+    _, own_loss = moved(jnp.zeros_like(choice.amount), own)
+    native = other.net.stepped(other.straight, native_step)
+    native_loss = mean_loss(native, inputs, targets)
+    # Each loss is rounded to one number here. Left to itself the compiler contracts the last product of a loss with the differences
+    # below into one operation with other last bits, and over many updates the account drifts away from the gap. It cannot do so
+    # through a choice that it does not know the outcome of.
+    losses = jnp.where(state.running, jnp.stack([plus_loss, minus_loss, zero_loss, own_loss, native_loss]), jnp.inf)
+    plus_loss, minus_loss, zero_loss, own_loss, native_loss = losses
+    taken = jax.tree.map(lambda up, down: jnp.where(turn > 0, up, down), plus, minus)
+    taken_loss = jnp.where(turn > 0, plus_loss, minus_loss)
+    before, native_before = state.losses
+    terms = ledger.entry(
+        plus_loss - before, minus_loss - before, taken_loss - before, zero_loss - before, own_loss - before, native_loss - native_before
+    )
+    after = State(taken, native, (taken_loss, native_loss), state.number + 1, state.running)
+    info = Info(terms, after.losses, choice.step, own, native_step, choice.amount, view.ratio)
+    return _guarded(state, after, info)
+
+
+def _guarded(before: State, after: State, info: Info) -> tuple[State, Info]:
+    """Stay put, with an empty account, once a weight would vanish or a number overflow."""
+    sound = before.running & jnp.all(jnp.isfinite(jnp.stack(after.losses))) & jnp.all(jnp.isfinite(jnp.stack(jax.tree.leaves(info.entry))))
+    for old, new in ((before.nonreciprocal, after.nonreciprocal), (before.native, after.native)):
+        for p, q in zip(old.layers, new.layers, strict=True):
+            sound = sound & jnp.all((p > 0) == (q > 0))
+    kept = jax.tree.map(lambda new, old: jnp.where(sound, new, old), after, before)
+    kept = eqx.tree_at(lambda state: state.running, kept, sound)
+    return kept, jax.tree.map(lambda leaf: jnp.where(sound, leaf, jnp.zeros_like(leaf)), info)
+
+
+@eqx.filter_jit
+def _run(
+    policy: Policy, inputs: Array, targets: Array, start: State, order: Array, turns: Array, record: bool, stride: int | None
+) -> tuple[State, Entry, Info | None, tuple[Network, Network] | None]:
+    updates = order.shape[0]
+    frames = None if stride is None else _frames(start, updates // stride + 1)
+
+    def body(carry: tuple, scheduled: tuple[Array, Array]) -> tuple[tuple, Info | None]:
+        state, sums, lost, frames = carry
+        state, info = update(policy, inputs, targets, state, *scheduled)
+        sums, lost = _added(sums, lost, info.entry)
+        if frames is not None:
+            frames = _with_frame(frames, state, stride)
+        return (state, sums, lost, frames), info if record else None
+
+    empty = ledger.zeros(inputs.dtype)
+    (state, sums, lost, frames), infos = jax.lax.scan(body, (start, empty, empty, frames), (order, turns))
+    return state, jax.tree.map(jnp.add, sums, lost), infos, frames
+
+
+def _added(sums: Entry, lost: Entry, terms: Entry) -> tuple[Entry, Entry]:
+    """Add with a second number for what the first cannot hold (Neumaier), so that long accounts close as well as short ones."""
+    total = jax.tree.map(jnp.add, sums, terms)
+
+    def missed(old: Array, new: Array, whole: Array) -> Array:
+        return jnp.where(jnp.abs(old) >= jnp.abs(new), (old - whole) + new, (new - whole) + old)
+
+    return total, jax.tree.map(lambda gone, old, new, whole: gone + missed(old, new, whole), lost, sums, terms, total)
+
+
+def _frames(start: State, count: int) -> tuple[Network, Network]:
+    pair = (start.nonreciprocal, start.native)
+    return jax.tree.map(lambda leaf: jnp.zeros((count, *leaf.shape), dtype=leaf.dtype).at[0].set(leaf), pair)
+
+
+def _with_frame(frames: tuple[Network, Network], state: State, stride: int | None) -> tuple[Network, Network]:
+    """Write the state where the next frame belongs; only the last write before the frame is full stays."""
+    assert stride is not None
+    at = (state.number + stride - 1) // stride
+    pair = (state.nonreciprocal, state.native)
+    return jax.tree.map(lambda frame, leaf: frame.at[at].set(leaf, mode="drop"), frames, pair)
