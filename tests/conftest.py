@@ -4,6 +4,8 @@ import os
 
 import hypothesis
 import jax
+import jaxtyping
+import pytest
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
@@ -18,3 +20,9 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.register_profile("thorough", parent=hypothesis.settings.get_profile("quick"), max_examples=500, derandomize=False)
 hypothesis.settings.load_profile(os.environ.get("WHORL_EXAMPLES", "quick"))
+
+
+@pytest.fixture
+def as_users_call_it(monkeypatch):
+    """Switch the run-time type checker off, so that an argument of the wrong type meets the library's own sentence."""
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)

@@ -32,7 +32,7 @@ def two_outputs():
     """One source and two outputs: only the difference moves, with a (1 - a)."""
     a = 0.3
     k = a * (1 - a)
-    return System("two outputs", wh.Network([[[a], [1 - a]]]), np.ones((1, 1)), k * np.array([[1, -1], [-1, 1]]), [2 * k])
+    return System("two outputs", wh.Network([np.array([[a], [1 - a]])]), np.ones((1, 1)), k * np.array([[1, -1], [-1, 1]]), [2 * k])
 
 
 def vertices():
@@ -54,14 +54,14 @@ def shared_column():
 def two_layers():
     """A split that is split again, all by hand: the output fraction is ab + (1 - a)c."""
     a, b, c = 0.25, 0.8, 0.4
-    net = wh.Network([[[a], [1 - a]], [[b, c], [1 - b, 1 - c]]], rates=[3.0, 0.5])
+    net = wh.Network([np.array([[a], [1 - a]]), np.array([[b, c], [1 - b, 1 - c]])], rates=[3.0, 0.5])
     k = 3.0 * a * (1 - a) * (b - c) ** 2 + 0.5 * (a**2 * b * (1 - b) + (1 - a) ** 2 * c * (1 - c))
     return System("two layers", net, np.ones((1, 1)), k * np.array([[1, -1], [-1, 1]]), [2 * k])
 
 
 def washed_out():
     """A uniform layer behind another: it forgets what came in, so that only itself responds."""
-    net = wh.Network([[[0.7, 0.1], [0.3, 0.9]], np.full((3, 2), 1 / 3)])
+    net = wh.Network([np.array([[0.7, 0.1], [0.3, 0.9]]), np.full((3, 2), 1 / 3)])
     squares = (0.5 * 0.7 + 0.5 * 0.1) ** 2 + (0.5 * 0.3 + 0.5 * 0.9) ** 2
     return System("washed out", net, np.array([[0.5, 0.5]]), squares * (np.eye(3) - 1 / 3) / 3, [squares / 3] * 2)
 

@@ -1,9 +1,13 @@
 """A laboratory for conservative physical learning: does a flow network follow a gradient, or does it turn?"""
 
+from whorl import plot as plot
 from whorl.curvature import Curvature as Curvature
 from whorl.curvature import curvature as curvature
 from whorl.curvature import even_difference as even_difference
 from whorl.curvature import turn_scores as turn_scores
+from whorl.ensemble import Ensemble as Ensemble
+from whorl.ensemble import stack as stack
+from whorl.ensemble import train_many as train_many
 from whorl.feedback import Law as Law
 from whorl.feedback import SpectralLaw as SpectralLaw
 from whorl.feedback import direct as direct
@@ -19,6 +23,7 @@ from whorl.integrability import exterior_derivative as exterior_derivative
 from whorl.integrability import integrability as integrability
 from whorl.integrability import one_form as one_form
 from whorl.integrability import rock_paper_scissors as rock_paper_scissors
+from whorl.krylov import krylov as krylov
 from whorl.ledger import Ledger as Ledger
 from whorl.network import Network as Network
 from whorl.network import loss as loss

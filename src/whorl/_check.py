@@ -13,6 +13,9 @@ import numpy as np
 from jax.core import Tracer
 from jax.typing import ArrayLike
 
+# What may stand where an array is asked for: arrays of JAX and NumPy, numbers, and nested lists.
+Numbers = ArrayLike | Sequence[Any]
+
 
 def known(*values: Any) -> bool:
     """Say whether every value is there to be looked at, rather than traced."""
@@ -24,7 +27,7 @@ def mass_tolerance(dtype: Any) -> float:
     return 1e-12 if jnp.finfo(dtype).bits >= 64 else 1e-5
 
 
-def array(name: str, value: ArrayLike | Sequence[Any], ndim: int, dtype: Any = None) -> jax.Array:
+def array(name: str, value: Numbers, ndim: int, dtype: Any = None) -> jax.Array:
     """Turn `value` into a floating array of `ndim` axes with finite entries."""
     result = _floating(name, value, dtype)
     if result.ndim != ndim:
@@ -78,8 +81,9 @@ def scalar(name: str, value: ArrayLike, *, above: float | None = None, least: fl
         seen = np.asarray(value)
         if seen.ndim or seen.dtype.kind not in "fiu":
             raise ValueError(f"{name} must be a real number, but it is {value!r}")
-        # A Python number stays weakly typed, so that it takes on the precision of the network it meets.
-        value = jnp.asarray(float(seen))
+        # A Python number stays weakly typed, so that it takes on the precision of the network it meets, and known, even under jit.
+        with jax.ensure_compile_time_eval():
+            value = jnp.asarray(float(seen))
     result = array(name, value, 0)
     if known(result):
         if above is not None and not float(result) > above:
@@ -98,21 +102,25 @@ def index(name: str, value: Any, size: int) -> int:
     return int(value)
 
 
-def compositions(name: str, value: ArrayLike, width: int, dtype: Any) -> jax.Array:
-    """Rows of unit mass: non-negative entries that sum to one, `width` of them."""
-    rows = array(name, value, 2, dtype)
-    if rows.shape[1] != width or rows.shape[0] == 0:
-        raise ValueError(f"{name} must have shape (samples, {width}) with at least one sample, but its shape is {rows.shape}")
+def compositions(name: str, value: Numbers, width: int, dtype: Any, *, pairs: int | None = None) -> jax.Array:
+    """Rows of unit mass: non-negative entries that sum to one, `width` of them; for a stack of `pairs`, one table of rows each."""
+    rows = array(name, value, 2 if pairs is None else 3, dtype)
+    wanted = ("samples", width) if pairs is None else (pairs, "samples", width)
+    if rows.shape[-1] != width or rows.shape[-2] == 0 or (pairs is not None and rows.shape[0] != pairs):
+        shape = ", ".join(map(str, wanted))
+        raise ValueError(f"{name} must have shape ({shape}) with at least one sample, but its shape is {rows.shape}")
     if known(rows):
         seen = np.asarray(rows)
         if (seen < 0).any():
             where = tuple(int(i) for i in np.argwhere(seen < 0)[0])
             raise ValueError(f"{name} must be non-negative, but {entry(where)} is {seen[where]:g}")
-        sums = seen.sum(axis=1)
+        sums = seen.sum(axis=-1)
         off = np.abs(sums - 1) > mass_tolerance(seen.dtype)
         if off.any():
-            row = int(np.argmax(off))
-            raise ValueError(f"{name} must have rows of unit mass, but row {row} sums to {sums[row]:.15g}")
+            where = tuple(int(i) for i in np.argwhere(off)[0])
+            raise ValueError(
+                f"{name} must have rows of unit mass, but row {where[0] if pairs is None else where} sums to {sums[where]:.15g}"
+            )
     return rows
 
 

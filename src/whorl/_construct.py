@@ -6,9 +6,9 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jax.typing import ArrayLike
 
 from whorl import _check
+from whorl._check import Numbers
 
 
 def widths(given: Sequence[int]) -> tuple[int, ...]:
@@ -22,7 +22,7 @@ def widths(given: Sequence[int]) -> tuple[int, ...]:
     return sizes
 
 
-def layers(given: Sequence[ArrayLike], support: Sequence[ArrayLike] | None) -> tuple[Array, ...]:
+def layers(given: Sequence[Numbers], support: Sequence[Numbers] | None) -> tuple[Array, ...]:
     """Matrices that fit behind each other, with positive columns of unit sum on their support."""
     arrays = [_check.array(f"layer {number}", layer, 2) for number, layer in enumerate(given)]
     if not arrays:
@@ -57,7 +57,7 @@ def _check_columns(number: int, layer: np.ndarray, mask: np.ndarray) -> None:
         raise ValueError(f"columns of layer {number} must sum to 1, but column {column} sums to {sums[column]:.15g}")
 
 
-def masks(shapes: Sequence[tuple[int, ...]], support: Sequence[ArrayLike] | None) -> list[np.ndarray]:
+def masks(shapes: Sequence[tuple[int, ...]], support: Sequence[Numbers] | None) -> list[np.ndarray]:
     """One boolean array a layer; all true where no support was given."""
     if support is None:
         return [np.ones(shape, dtype=bool) for shape in shapes]
@@ -75,7 +75,7 @@ def masks(shapes: Sequence[tuple[int, ...]], support: Sequence[ArrayLike] | None
 
 def rates(given: Any, of: Sequence[Array]) -> tuple[Array, ...]:
     """One positive number a column, from one number in all, one a layer or one a column."""
-    if np.ndim(given) == 0 and not isinstance(given, list | tuple):
+    if not isinstance(given, list | tuple) and np.ndim(given) == 0:
         given = [given] * len(of)
     if len(given) != len(of):
         raise ValueError(f"rates must be one number or one entry a layer, but there are {len(given)} entries and {len(of)} layers")
@@ -98,9 +98,7 @@ def generator(seed: int | np.random.Generator | None) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def logits(
-    shapes: Sequence[tuple[int, int]], seed: int | np.random.Generator | None, given: Sequence[ArrayLike] | None
-) -> list[np.ndarray]:
+def logits(shapes: Sequence[tuple[int, int]], seed: int | np.random.Generator | None, given: Sequence[Numbers] | None) -> list[np.ndarray]:
     """The logits that were given, or standard normal ones from the seed."""
     if given is not None:
         draws = [np.asarray(_check.array(f"logits {number}", z, 2)) for number, z in enumerate(given)]

@@ -11,6 +11,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from whorl import _check, simplex
+from whorl._check import Numbers
 from whorl.feedback import Rotational, rotational
 from whorl.network import Layer, Network, checked_data, jet, loss, selected_rows
 from whorl.response import Fields, response
@@ -46,14 +47,14 @@ class Curvature(eqx.Module):
 
 
 def turn_scores(
-    net: Network, inputs: ArrayLike, targets: ArrayLike, *, selected: int | None, law: Rotational | None = None
+    net: Network, inputs: Numbers, targets: Numbers, *, selected: int | None, law: Rotational | None = None
 ) -> tuple[Scores, Scores]:
     r"""The reciprocal and the unit rotational score, $s^0$ and $s^1$, driven by the selected sample (or by all)."""
     inputs, targets = checked_data(net, inputs, targets)
     return _turn_scores(net, inputs, targets, selected, rotational() if law is None else law)
 
 
-def curvature(net: Network, inputs: ArrayLike, targets: ArrayLike, *, selected: int | None, law: Rotational | None = None) -> Curvature:
+def curvature(net: Network, inputs: Numbers, targets: Numbers, *, selected: int | None, law: Rotational | None = None) -> Curvature:
     """Would a turn help here? `selected` names the sample that drives the turn; None lets all of them.
 
     `law` makes the scores: `rotational()` through the repair of the response by default, or `rotational(base=leaky(mu))`.
@@ -72,7 +73,7 @@ def curvature(net: Network, inputs: ArrayLike, targets: ArrayLike, *, selected: 
 
 
 def even_difference(
-    net: Network, inputs: ArrayLike, targets: ArrayLike, *, selected: int | None, size: ArrayLike, law: Rotational | None = None
+    net: Network, inputs: Numbers, targets: Numbers, *, selected: int | None, size: ArrayLike, law: Rotational | None = None
 ) -> Float[Array, ""]:
     r"""The mean loss after the two turns less the mean loss after the reciprocal step, at a finite step (left side of Eq. 24).
 

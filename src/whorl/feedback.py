@@ -16,7 +16,8 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
-from whorl import _check
+from whorl import _check, _small
+from whorl._check import Numbers
 from whorl.response import Fields, Matrix, Response
 from whorl.turn import joint_skew
 
@@ -31,7 +32,7 @@ class Law(eqx.Module):
     def check(self, response: Response) -> None:
         """Refuse a response that this law cannot act through; most laws can act through any."""
 
-    def __call__(self, response: Response, residual: ArrayLike) -> Fields:
+    def __call__(self, response: Response, residual: Numbers) -> Fields:
         """The potential that answers `residual`."""
         error = response.field("residual", residual)
         return response.lift(self.matrix(response) @ response.coordinates(error))
@@ -78,7 +79,8 @@ class Leaky(SpectralLaw):
 
     def matrix(self, response: Response) -> Matrix:
         reduced = response.reduced()
-        return jnp.linalg.inv(reduced + self.mu * jnp.eye(reduced.shape[0], dtype=reduced.dtype))
+        damped = reduced + self.mu * jnp.eye(reduced.shape[0], dtype=reduced.dtype)
+        return _small.inverse(damped) if response.matched else jnp.linalg.inv(damped)
 
 
 class Spectral(SpectralLaw):
@@ -99,8 +101,10 @@ class Spectral(SpectralLaw):
 
     def matrix(self, response: Response) -> Matrix:
         spectrum = response.spectrum()
-        # Round-off may leave a zero eigenvalue slightly negative, where a user's r need not be defined.
-        weights = self.weight(jnp.maximum(spectrum.eigenvalues, 0.0))
+        # Round-off leaves a zero eigenvalue slightly off zero, where a user's r may be undefined or huge.
+        values = spectrum.eigenvalues
+        noise = values.shape[0] * jnp.finfo(values.dtype).eps * values[0]
+        weights = self.weight(jnp.where(values > noise, values, 0.0))
         return (spectrum.modes * weights[None, :]) @ spectrum.modes.T
 
 
@@ -120,7 +124,7 @@ class Rotational(Law):
     def matrix(self, response: Response) -> Matrix:
         return self._inverse(response) @ self.mixer(response)
 
-    def parts(self, response: Response, residual: ArrayLike) -> tuple[Fields, Fields]:
+    def parts(self, response: Response, residual: Numbers) -> tuple[Fields, Fields]:
         r"""The reciprocal and the unit rotational potential: the law is the first plus $\Omega$ times the second."""
         error = response.coordinates(response.field("residual", residual))
         inverse = self._inverse(response)
@@ -129,13 +133,14 @@ class Rotational(Law):
 
     def check(self, response: Response) -> None:
         # Through a pseudo-inverse that skips a direction the loop would not be the one the law promises.
-        if not (isinstance(self.base, Repair) and response.matched and _check.known(response)):
+        if not (isinstance(self.base, Repair) and _check.known(response)):
             return
-        spectrum = response.spectrum(self.base.tol)
-        if spectrum.rank < spectrum.eigenvalues.size:
+        sizes = np.linalg.svd(np.asarray(response.reduced()), compute_uv=False)
+        rank = int(np.sum(sizes > self.base.tol * sizes[0])) if sizes.size and sizes[0] > 0 else 0
+        if rank < sizes.size:
             raise ValueError(
-                f"the rotational law must act through a response of full rank {spectrum.eigenvalues.size} on the zero-sum fields, "
-                f"but its rank is {spectrum.rank} at tolerance {self.base.tol:g}"
+                f"the rotational law must act through a response of full rank {sizes.size} on the zero-sum fields, "
+                f"but its rank is {rank} at tolerance {self.base.tol:g}"
             )
 
     def _inverse(self, response: Response) -> Matrix:
@@ -169,7 +174,7 @@ def spectral(r: Callable[[Array], ArrayLike]) -> Spectral:
 
 
 def rotational(
-    alpha: ArrayLike = 1.0, omega: ArrayLike = 1.0, *, base: SpectralLaw | None = None, skew: ArrayLike | None = None
+    alpha: ArrayLike = 1.0, omega: ArrayLike = 1.0, *, base: SpectralLaw | None = None, skew: Numbers | None = None
 ) -> Rotational:
     r"""The law that turns: relax at rate `alpha` > 0 while rotating at rate `omega`.
 

@@ -12,10 +12,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from whorl import _check, simplex
+from whorl._check import Numbers
 from whorl.feedback import Law
 from whorl.network import Network, checked_data, selected_rows
 from whorl.network import flows as network_flows
@@ -43,10 +43,10 @@ class Flow(eqx.Module):
 
 def flow(
     net: Network,
-    inputs: ArrayLike,
-    targets: ArrayLike,
+    inputs: Numbers,
+    targets: Numbers,
     law: Law,
-    times: ArrayLike | Sequence[float],
+    times: Numbers,
     *,
     selected: int | None = None,
     rtol: float = 1e-10,
@@ -117,7 +117,7 @@ def _network_at(net: Network, logs: Sequence[Array]) -> Network:
     return net.with_layers(layers)
 
 
-def _checked_times(times: ArrayLike | Sequence[float], dtype: Any) -> Float[Array, "times"]:
+def _checked_times(times: Numbers, dtype: Any) -> Float[Array, "times"]:
     instants = _check.array("times", times, 1, dtype)
     if instants.shape[0] < 2:
         raise ValueError(f"times must name at least a start and an end, but it holds {instants.shape[0]}")

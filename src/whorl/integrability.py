@@ -2,10 +2,11 @@ r"""Is a score field a gradient? The reduced one-form and its exterior derivativ
 
 A field gives a score to every entry of every block of a product of simplices. Only differences of scores act, so that with the last
 entry of each block as reference the field is the one-form $\omega = \sum_a\sum_{i<d_a} (s^a_i - s^a_{d_a})\,dp^a_i$. The motion is a
-Shahshahani gradient exactly when $d\omega = 0$, within blocks and across them.
+Shahshahani gradient exactly when $d\omega = 0$, within blocks and across them. Mind that a preconditioned gradient flow need not be
+one: blocks that move at unequal rates, or through a state-dependent inverse, follow a gradient in another metric.
 
 A point is a tuple of columns, one a block; a field maps such a tuple to a tuple of scores. The layers of a network are such a point
-too, with `(out, in)` arrays: their columns are the blocks.
+too, with `(out, in)` arrays: their columns are the blocks. Entries that are zero lie off the support and do not count.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,10 +15,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.typing import ArrayLike
+import scipy.linalg
 from jaxtyping import Array, Float
 
 from whorl import _check, simplex
+from whorl._check import Numbers
+from whorl.network import ravel, unravel
 
 Point = tuple[Array, ...]
 Field = Callable[[Point], Sequence[Array]]
@@ -43,19 +46,20 @@ class Integrability(eqx.Module):
         )
 
 
-def one_form(field: Field, point: Sequence[ArrayLike]) -> Float[Array, "n"]:
+def one_form(field: Field, point: Sequence[Numbers]) -> Float[Array, "n"]:
     r"""The components $s^a_i - s^a_{d_a}$ of the reduced one-form at `point` (Eq. 9), block after block."""
     blocks = _checked_point(point)
-    return _covector(field, blocks)
+    return _covector(field, blocks, _tangents(blocks))
 
 
-def exterior_derivative(field: Field, point: Sequence[ArrayLike]) -> Float[Array, "n n"]:
+def exterior_derivative(field: Field, point: Sequence[Numbers]) -> Float[Array, "n n"]:
     r"""The antisymmetric matrix $(d\omega)_{ij} = \partial_i\omega_j - \partial_j\omega_i$ in reduced coordinates (Eq. 10)."""
-    slopes = _slopes(field, _checked_point(point))
+    blocks = _checked_point(point)
+    slopes = _slopes(field, blocks, _tangents(blocks))
     return slopes.T - slopes
 
 
-def integrability(field: Field, point: Sequence[ArrayLike], *, tol: float = 1e-10) -> Integrability:
+def integrability(field: Field, point: Sequence[Numbers], *, tol: float = 1e-10) -> Integrability:
     r"""How far `field` is from a gradient at `point`.
 
     The derivative of the one-form splits into a symmetric part, which a potential may have, and an antisymmetric one, $d\omega/2$,
@@ -63,33 +67,35 @@ def integrability(field: Field, point: Sequence[ArrayLike], *, tol: float = 1e-1
     pure circulation, and the same whichever entry of a block is taken as reference.
     """
     blocks = _checked_point(point)
-    slopes = _slopes(field, blocks)
+    tangents = _tangents(blocks)
+    slopes = _slopes(field, blocks, tangents)
     frame = _frame(blocks)
     local = frame.T @ slopes @ frame
     whole, skew = jnp.linalg.norm(local), jnp.linalg.norm((local - local.T) / 2)
     share = jnp.where(whole > 0, skew / jnp.where(whole > 0, whole, 1.0), 0.0)
-    return Integrability(_covector(field, blocks), slopes.T - slopes, share, float(_check.scalar("tol", tol, least=0.0)))
+    return Integrability(_covector(field, blocks, tangents), slopes.T - slopes, share, float(_check.scalar("tol", tol, least=0.0)))
 
 
-def circulation(field: Field, loop: Sequence[ArrayLike]) -> Float[Array, ""]:
+def circulation(field: Field, loop: Sequence[Numbers]) -> Float[Array, ""]:
     r"""The line integral $\oint\omega$ around a closed path.
 
     `loop` holds one array a block with the points of the path along the first axis, `(points, d)` or `(points, out, in)`, the last
     joined to the first. Gauss-Legendre with three nodes on each straight piece: exact for fields of degree five.
     """
     paths = tuple(_check.array(f"loop {number}", path, np.ndim(path)) for number, path in enumerate(loop))
-    if not paths or paths[0].shape[0] < 3 or any(path.ndim < 2 or path.shape[0] != paths[0].shape[0] for path in paths):
+    if not paths or any(path.ndim < 2 or path.shape[0] != paths[0].shape[0] for path in paths) or paths[0].shape[0] < 3:
         raise ValueError(f"loop must hold at least 3 points for each block alike, but its shapes are {[path.shape for path in paths]}")
     for number in range(paths[0].shape[0]):
         _checked_point([path[number] for path in paths])
     nodes, weights = np.polynomial.legendre.leggauss(3)
 
     def piece(start: Point, end: Point) -> Array:
-        chord = jnp.concatenate([_reduced(e - s) for s, e in zip(start, end, strict=True)])
-        total = jnp.zeros((), dtype=chord.dtype)
+        # Mass is conserved along the chord, so that the scores themselves may stand for their differences.
+        chord = tuple(e - s for s, e in zip(start, end, strict=True))
+        total = jnp.zeros((), dtype=start[0].dtype)
         for node, weight in zip((nodes + 1) / 2, weights / 2, strict=True):
-            between = tuple(s + float(node) * (e - s) for s, e in zip(start, end, strict=True))
-            total = total + float(weight) * jnp.dot(_covector(field, between), chord)
+            between = tuple(s + float(node) * c for s, c in zip(start, chord, strict=True))
+            total = total + float(weight) * sum(jnp.sum(s * c) for s, c in zip(_scores(field, between), chord, strict=True))
         return total
 
     result = jnp.sum(jax.vmap(piece)(paths, tuple(jnp.roll(path, -1, axis=0) for path in paths)))
@@ -106,47 +112,67 @@ def rock_paper_scissors(point: Point) -> Point:
     return (jnp.roll(column, 1, axis=0) - jnp.roll(column, -1, axis=0),)
 
 
-def _covector(field: Field, blocks: Point) -> Float[Array, "n"]:
-    scores = tuple(field(blocks))
-    if [jnp.shape(score) for score in scores] != [block.shape for block in blocks]:
+def _scores(field: Field, blocks: Point) -> Point:
+    scores = tuple(jnp.asarray(score) for score in field(blocks))
+    if [score.shape for score in scores] != [block.shape for block in blocks]:
         raise ValueError(
             f"field must return one score an entry, shapes {[block.shape for block in blocks]}, "
-            f"but it returned {[jnp.shape(score) for score in scores]}"
+            f"but it returned {[score.shape for score in scores]}"
         )
-    return jnp.concatenate([_reduced(jnp.asarray(score) - jnp.asarray(score)[-1:]) for score in scores])
+    return scores
 
 
-def _slopes(field: Field, blocks: Point) -> Float[Array, "n n"]:
+def _covector(field: Field, blocks: Point, tangents: Float[np.ndarray, "entries n"]) -> Float[Array, "n"]:
+    flat = ravel(_scores(field, blocks))
+    result = jnp.asarray(tangents.T, dtype=flat.dtype) @ flat
+    _check.finite("the one-form", result)
+    return result
+
+
+def _slopes(field: Field, blocks: Point, tangents: Float[np.ndarray, "entries n"]) -> Float[Array, "n n"]:
     """Row i, column j: how component i of the one-form changes along reduced coordinate j."""
-    sizes = np.cumsum([_reduced(block).size for block in blocks])[:-1]
+    directions = jnp.asarray(tangents, dtype=blocks[0].dtype)
 
-    def components(reduced: Float[Array, "n"]) -> Float[Array, "n"]:
-        return _covector(field, tuple(map(_expanded, jnp.split(reduced, sizes), blocks)))
+    def components(shift: Float[Array, "n"]) -> Float[Array, "n"]:
+        moved = unravel(blocks, ravel(blocks) + directions @ shift)
+        return _covector(field, moved, tangents)
 
-    slopes = jax.jacfwd(components)(jnp.concatenate([_reduced(block) for block in blocks]))
+    slopes = jax.jacfwd(components)(jnp.zeros(tangents.shape[1], dtype=directions.dtype))
     _check.finite("the derivative of the field", slopes)
     return slopes
 
 
-def _reduced(block: Array) -> Float[Array, "e"]:
-    return simplex.reduce(block).T.ravel()
+def _columns(blocks: Point) -> list[Array]:
+    return [column for block in blocks for column in block.reshape(block.shape[0], -1).T]
 
 
-def _expanded(reduced: Float[Array, "e"], like: Array) -> Array:
-    return simplex.expand(reduced.reshape((*like.T.shape[:-1], like.shape[0] - 1)).T)
+def _tangents(blocks: Point) -> Float[np.ndarray, "entries n"]:
+    """One column a reduced coordinate: what it adds to every entry. Each supported entry is moved against the last one of its column."""
+    pieces, sizes = [], [column.shape[0] for column in _columns(blocks)]
+    for column, size in zip(_columns(blocks), sizes, strict=True):
+        inside = np.flatnonzero(np.asarray(column)) if _check.known(column) else np.arange(size)
+        piece = np.zeros((size, inside.size - 1))
+        piece[inside[:-1], np.arange(inside.size - 1)] = 1.0
+        piece[inside[-1], :] = -1.0
+        pieces.append(piece)
+    result = np.asarray(scipy.linalg.block_diag(*pieces))
+    if result.shape[1] == 0:
+        raise ValueError("point must have a block that can move, but every column has a single positive entry")
+    return result
 
 
 def _frame(blocks: Point) -> Float[Array, "n n"]:
     r"""Tangent vectors, orthonormal in the Shahshahani metric $\sum_i dp_i^2/p_i$, in reduced coordinates."""
     pieces = []
-    for block in blocks:
-        for column in block.reshape(block.shape[0], -1).T:
+    for column in _columns(blocks):
+        inside = column[np.flatnonzero(np.asarray(column))] if _check.known(column) else column
+        if inside.shape[0] > 1:
             # Q(p) in reduced coordinates is the inverse metric; any square root of it is an orthonormal frame.
-            pieces.append(jnp.linalg.cholesky(simplex.covariance(column)[:-1, :-1]))
+            pieces.append(jnp.linalg.cholesky(simplex.covariance(inside)[:-1, :-1]))
     return jax.scipy.linalg.block_diag(*pieces)
 
 
-def _checked_point(point: Sequence[ArrayLike]) -> Point:
+def _checked_point(point: Sequence[Numbers]) -> Point:
     blocks = tuple(_check.array(f"block {number}", block, max(1, np.ndim(block))) for number, block in enumerate(point))
     if not blocks:
         raise ValueError("point must hold at least one block, but it is empty")
@@ -155,8 +181,8 @@ def _checked_point(point: Sequence[ArrayLike]) -> Point:
             raise ValueError(f"block {number} must be a column or a layer of at least 2 rows, but its shape is {block.shape}")
         if _check.known(block):
             seen = np.asarray(block)
-            if (seen <= 0).any():
-                raise ValueError(f"block {number} must lie inside its simplex, but its smallest entry is {seen.min():g}")
+            if (seen < 0).any():
+                raise ValueError(f"block {number} must be non-negative, but its smallest entry is {seen.min():g}")
             worst = float(np.abs(seen.sum(axis=0) - 1).max())
             if worst > _check.mass_tolerance(seen.dtype):
                 raise ValueError(f"block {number} must have unit mass, but it is off by {worst:.3g}")

@@ -16,6 +16,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from whorl import _check, _construct, simplex
+from whorl._check import Numbers
 
 Layer = Float[Array, "_out _in"]
 Flows = Float[Array, "samples _width"]
@@ -33,10 +34,10 @@ class Network(eqx.Module):
 
     def __init__(
         self,
-        layers: Sequence[ArrayLike],
+        layers: Sequence[Numbers],
         *,
-        rates: ArrayLike | Sequence[ArrayLike] = 1.0,
-        support: Sequence[ArrayLike] | None = None,
+        rates: Numbers | Sequence[Numbers] = 1.0,
+        support: Sequence[Numbers] | None = None,
     ) -> None:
         self.layers = _construct.layers(layers, support)
         self.rates = _construct.rates(rates, self.layers)
@@ -49,9 +50,9 @@ class Network(eqx.Module):
         seed: int | np.random.Generator | None = None,
         imbalance: float = 1.0,
         floor: float = 0.0,
-        logits: Sequence[ArrayLike] | None = None,
-        rates: ArrayLike | Sequence[ArrayLike] = 1.0,
-        support: Sequence[ArrayLike] | None = None,
+        logits: Sequence[Numbers] | None = None,
+        rates: Numbers | Sequence[Numbers] = 1.0,
+        support: Sequence[Numbers] | None = None,
         dtype: Any = np.float64,
     ) -> "Network":
         r"""Columns $(1 - f)\,\mathrm{softmax}(\beta z) + f/d$, with standard normal (or given) logits $z$.
@@ -99,7 +100,7 @@ class Network(eqx.Module):
         return self.with_layers([simplex.step(p, s, size) for p, s in zip(self.layers, scores, strict=True)])
 
 
-def checked_data(net: Network, inputs: ArrayLike, targets: ArrayLike) -> tuple[Array, Array]:
+def checked_data(net: Network, inputs: Numbers, targets: Numbers) -> tuple[Array, Array]:
     """Inputs and targets that fit the network and each other."""
     inputs = _check.compositions("inputs", inputs, net.widths[0], net.dtype)
     targets = _check.compositions("targets", targets, net.widths[-1], net.dtype)
@@ -115,18 +116,18 @@ def flows(net: Network, inputs: Flows) -> tuple[Flows, ...]:
     return tuple(result)
 
 
-def predict(net: Network, inputs: ArrayLike) -> Float[Array, "samples out"]:
+def predict(net: Network, inputs: Numbers) -> Float[Array, "samples out"]:
     """What flows out at each output, for each sample."""
     return flows(net, _check.compositions("inputs", inputs, net.widths[0], net.dtype))[-1]
 
 
-def residual(net: Network, inputs: ArrayLike, targets: ArrayLike) -> Float[Array, "samples out"]:
+def residual(net: Network, inputs: Numbers, targets: Numbers) -> Float[Array, "samples out"]:
     """Target minus prediction (Eq. 5): rows that sum to zero."""
     inputs, targets = checked_data(net, inputs, targets)
     return targets - flows(net, inputs)[-1]
 
 
-def loss(net: Network, inputs: ArrayLike, targets: ArrayLike, *, mean: bool = False) -> Float[Array, ""]:
+def loss(net: Network, inputs: Numbers, targets: Numbers, *, mean: bool = False) -> Float[Array, ""]:
     """Half the squared residual, summed over samples (Eq. 5), or its mean over samples."""
     error = residual(net, inputs, targets)
     return jnp.sum(error**2) / (2 * error.shape[0] if mean else 2)
@@ -167,16 +168,16 @@ def jet(net: Network, inputs: Flows, first: Sequence[Layer], second: Sequence[La
     return x0, x1, x2
 
 
-def ravel(layers: Sequence[Layer]) -> Float[Array, "parameters"]:
+def ravel(layers: Sequence[Array]) -> Float[Array, "parameters"]:
     r"""One vector $\theta$: the columns of the first layer, then of the next (Eq. 1)."""
     return jnp.concatenate([layer.T.ravel() for layer in layers])
 
 
-def unravel(net: Network, vector: Float[Array, "parameters"]) -> tuple[Layer, ...]:
-    """Undo `ravel`, with the shapes of `net`."""
-    sizes = np.cumsum([layer.size for layer in net.layers])[:-1]
+def unravel(like: Sequence[Array], vector: Float[Array, "parameters"]) -> tuple[Array, ...]:
+    """Undo `ravel`, with the shapes of `like`."""
+    sizes = np.cumsum([layer.size for layer in like])[:-1]
     parts = jnp.split(vector, sizes)
-    return tuple(part.reshape(layer.T.shape).T for part, layer in zip(parts, net.layers, strict=True))
+    return tuple(part.reshape(layer.T.shape).T for part, layer in zip(parts, like, strict=True))
 
 
 def selected_rows(values: Array, selected: int | None, name: str = "selected") -> Array:

@@ -51,6 +51,7 @@ def preconditioner(response: Response, law: SpectralLaw, tol: float = 1e-10) -> 
         raise ValueError(f"law must be a spectral law, since only these are preconditioned gradients, but it is {law!r}")
     spectrum = response.spectrum(float(_check.scalar("tol", tol, least=0.0)))
     kept = spectrum.kept > 0
-    safe = jnp.where(kept, spectrum.eigenvalues, 1.0)
-    psi = jnp.where(kept, law.weight(safe) / safe, 0.0)
+    # Where a mode does not count, r is asked at the largest eigenvalue: it need not be defined off the spectrum.
+    safe = jnp.where(kept, spectrum.eigenvalues, spectrum.eigenvalues[0])
+    psi = jnp.where(kept, law.weight(safe) / jnp.where(kept, safe, 1.0), 0.0)
     return Preconditioner(response, (spectrum.modes * psi[None, :]) @ spectrum.modes.T)

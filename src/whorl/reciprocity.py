@@ -8,10 +8,10 @@ does not match the forward one.
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jax.typing import ArrayLike
 from jaxtyping import Array, Complex, Float
 
 from whorl import _check, simplex
+from whorl._check import Numbers
 from whorl.feedback import Law
 from whorl.response import Matrix, Response
 
@@ -138,7 +138,7 @@ def certify(loop: ClosedLoop, *, tol: float | None = None) -> Certificate:
     return Certificate((matrix + matrix.T) / 2, (matrix - matrix.T) / 2, jnp.asarray(values[order]), limit)
 
 
-def dissipation(loop: ClosedLoop, residual: ArrayLike) -> Dissipation:
+def dissipation(loop: ClosedLoop, residual: Numbers) -> Dissipation:
     r"""Split $-\dot{\mathcal L} = e^\mathsf{T}\mathcal{R}e$ over the modes of the symmetric part of the loop (Eq. 15)."""
     error = loop.response.coordinates(loop.response.field("residual", residual))
     rates, modes = jnp.linalg.eigh((loop.reduced + loop.reduced.T) / 2)

@@ -16,10 +16,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.typing import ArrayLike
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
-from whorl import _check, simplex
+from whorl import _check, simplex, wide
+from whorl._check import Numbers
 from whorl.network import Flows, Layer, Network, downstream, flows, pull_back, push_forward, ravel, selected_rows, unravel
 
 Fields = Float[Array, "samples out"]
@@ -73,18 +73,22 @@ class Response(eqx.Module):
         """Number of outputs of each sample."""
         return self.net.widths[-1]
 
-    def __matmul__(self, potential: ArrayLike) -> Fields:
+    def __matmul__(self, potential: Numbers) -> Fields:
         r"""The velocity $\dot F = Kv$ of every prediction (Eq. 7)."""
+        if self.matched and self.samples == 1 and wide.is_wide(self.net):
+            return wide.apply_single(self.net, self.flows, self.field("potential", potential))
         return push_forward(self.net, self.flows, self.velocities(potential))
 
-    def scores(self, potential: ArrayLike) -> tuple[Layer, ...]:
+    def scores(self, potential: Numbers) -> tuple[Layer, ...]:
         r"""The score $\rho_a [J^\mathsf{T} v]^a$ of every column."""
         fields = pull_back(self.adjoint, self.field("potential", potential))
         # All samples meet in one product a layer; their flows are what makes the columns of a layer differ.
         return tuple((field.T @ flow) * rate[None, :] for field, flow, rate in zip(fields, self.flows[:-1], self.net.rates, strict=True))
 
-    def velocities(self, potential: ArrayLike) -> tuple[Layer, ...]:
+    def velocities(self, potential: Numbers) -> tuple[Layer, ...]:
         r"""The velocity $\dot\theta = M J^\mathsf{T} v$ of every layer."""
+        if self.matched and wide.is_wide(self.net):
+            return wide.velocities(self.net, self.flows, self.field("potential", potential))
         return tuple(simplex.velocity(p, s) for p, s in zip(self.net.layers, self.scores(potential), strict=True))
 
     def by_column(self, layer: int) -> Float[Array, "columns n n"]:
@@ -98,14 +102,16 @@ class Response(eqx.Module):
         return jnp.stack([_column_blocks(self, number).sum(axis=0) for number in range(self.net.depth)])
 
     def dense(self) -> Matrix:
-        """The matrix, by the explicit layer sum (Eq. 13); with a mismatched adjoint, column by column from `K @ v`."""
-        return self.by_layer().sum(axis=0) if self.matched else _by_application(self)
+        """The matrix, by the explicit layer sum (Eq. 13); for wide layers or a mismatched adjoint, column by column from `K @ v`."""
+        return self.by_layer().sum(axis=0) if self.matched and not wide.is_wide(self.net) else _by_application(self)
 
     def gram(self) -> Matrix:
         r"""The matrix as $J M J^\mathsf{T}$ with $J$ from automatic differentiation (Eq. 12)."""
         _need_matched(self, "gram")
         jac = jacobian(self.net, self.flows[0])
-        return jac @ mobility(self.net) @ jac.T
+        # M annihilates what is constant over a column. Counted from its heaviest entry, the rest of J does not cancel in the product.
+        relative = jac - jac[:, _heaviest(self.net)]
+        return relative @ mobility(self.net) @ relative.T
 
     def reduced(self) -> Matrix:
         """The matrix on the zero-sum fields, in orthonormal coordinates."""
@@ -119,7 +125,7 @@ class Response(eqx.Module):
             raise ValueError("the network must have at least 2 outputs to respond, but it has 1")
         return Spectrum(*_decomposed(self), tol)
 
-    def field(self, name: str, value: ArrayLike) -> Fields:
+    def field(self, name: str, value: Numbers) -> Fields:
         """Check a field over samples and outputs."""
         result = _check.array(name, value, 2, self.net.dtype)
         if result.shape != (self.samples, self.outputs):
@@ -135,7 +141,7 @@ class Response(eqx.Module):
         return coordinates.reshape(self.samples, self.outputs - 1) @ _basis(self).T
 
 
-def response(net: Network, inputs: ArrayLike, *, selected: int | None = None, adjoint: Sequence[ArrayLike] | None = None) -> Response:
+def response(net: Network, inputs: Numbers, *, selected: int | None = None, adjoint: Sequence[Numbers] | None = None) -> Response:
     """The response of `net` at `inputs`: joint over all samples, or of the `selected` one.
 
     `adjoint` gives other layers, of the same shapes, for the way back: a device whose backward transport does not match the forward
@@ -155,7 +161,7 @@ def jacobian(net: Network, inputs: Flows) -> Float[Array, "n parameters"]:
     r"""The dense Jacobian $J = D_\theta F$ by automatic differentiation, in the order of `network.ravel`."""
 
     def outputs(theta: Float[Array, "parameters"]) -> Float[Array, "n"]:
-        return flows(net.with_layers(unravel(net, theta)), inputs)[-1].ravel()
+        return flows(net.with_layers(unravel(net.layers, theta)), inputs)[-1].ravel()
 
     return jax.jacrev(outputs)(ravel(net.layers))
 
@@ -194,6 +200,16 @@ def _column_blocks(response: Response, number: int) -> Float[Array, "columns n n
     blocks = jnp.einsum("i,ri,si,iab->irasb", rates, flow, flow, spread)
     size = response.samples * response.outputs
     return blocks.reshape(layer.shape[1], size, size)
+
+
+def _heaviest(net: Network) -> Int[Array, "parameters"]:
+    """For every parameter, in the order of `network.ravel`, where the heaviest entry of its column stands."""
+    places, before = [], 0
+    for layer in net.layers:
+        rows, columns = layer.shape
+        places.append(jnp.repeat(before + rows * np.arange(columns) + jnp.argmax(layer, axis=0), rows))
+        before += layer.size
+    return jnp.concatenate(places)
 
 
 def _by_application(response: Response) -> Matrix:

@@ -3,10 +3,10 @@
 from typing import Any
 
 import numpy as np
-from jax.typing import ArrayLike
 from jaxtyping import Int
 
 from whorl import _construct
+from whorl._check import Numbers
 
 Order = Int[np.ndarray, "updates"]
 
@@ -39,7 +39,7 @@ def checked_order(order: Any, samples: int) -> Order:
     return given.astype(np.int32)
 
 
-def checked_turns(turns: ArrayLike, updates: int) -> Order:
+def checked_turns(turns: Numbers, updates: int) -> Order:
     """A user's own turns: +1 or -1 for every update."""
     given = np.asarray(turns)
     if given.shape != (updates,):

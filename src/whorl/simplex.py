@@ -26,10 +26,11 @@ def centred(column: Column, score: Column) -> Column:
     r"""The score less its average, $s - \bar s$.
 
     Scores are first taken relative to that of the heaviest entry. Where a column is nearly all at one entry, its own score all but
-    cancels against the average; relative to itself it is exactly zero, and every difference keeps its relative precision.
+    cancels against the average; relative to itself it is exactly zero, and every difference keeps its relative precision. Scores off
+    the support have no say, however large.
     """
     heaviest = jnp.argmax(column, axis=0, keepdims=True)
-    relative = score - jnp.take_along_axis(score, heaviest, axis=0)
+    relative = jnp.where(column > 0, score - jnp.take_along_axis(score, heaviest, axis=0), 0.0)
     return relative - mean(column, relative)
 
 
@@ -53,7 +54,11 @@ def covariance(column: Float[Array, "d"]) -> Float[Array, "d d"]:
 
 
 def step(column: Column, score: Column, size: ArrayLike) -> Column:
-    r"""The normalised exponential step $p_i e^{\eta s_i} / \sum_j p_j e^{\eta s_j}$ (Eq. 4)."""
+    r"""The normalised exponential step $p_i e^{\eta s_i} / \sum_j p_j e^{\eta s_j}$ (Eq. 4).
+
+    Nothing overflows, but a growth of less than about $10^{-308}$ against the largest is zero, and a zero stays zero: `trajectory`
+    stops before such a step.
+    """
     growth = size * score
     # The largest exponent on the support is taken out, so that nothing overflows; off the support no score has a say.
     inside = column > 0

@@ -11,10 +11,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float, Int
 
 from whorl import _check, ledger
+from whorl._check import Numbers
 from whorl.ledger import Entry, Ledger
 from whorl.network import Network, checked_data, flows
 from whorl.policy import Policy, envelope, look
@@ -73,14 +73,14 @@ class Pair(eqx.Module):
 
 def train(
     net: Network,
-    inputs: ArrayLike,
-    targets: ArrayLike,
+    inputs: Numbers,
+    targets: Numbers,
     *,
     policy: Policy,
     epochs: int | None = None,
     seed: int | np.random.Generator | None = None,
     schedule: Any = "permuted",
-    turns: ArrayLike | None = None,
+    turns: Numbers | None = None,
     flip: bool = False,
     record: bool = True,
     stride: int | None = None,
@@ -100,7 +100,7 @@ def train(
         raise ValueError(f"stride must be a whole number of at least 1, but it is {stride!r}")
     start = begin(net, inputs, targets)
     _check.finite("the initial loss", start.losses)
-    final, sums, infos, states = _run(policy, inputs, targets, start, jnp.asarray(order), jnp.asarray(senses), record, stride)
+    final, sums, infos, states = run(policy, inputs, targets, start, jnp.asarray(order), jnp.asarray(senses), record, stride)
     made = int(final.number)
     kept = None if infos is None else jax.tree.map(lambda leaf: leaf[:made], infos)
     if states is not None and stride is not None:
@@ -165,9 +165,10 @@ def _guarded(before: State, after: State, info: Info) -> tuple[State, Info]:
 
 
 @eqx.filter_jit
-def _run(
+def run(
     policy: Policy, inputs: Array, targets: Array, start: State, order: Array, turns: Array, record: bool, stride: int | None
 ) -> tuple[State, Entry, Info | None, tuple[Network, Network] | None]:
+    """All scheduled updates of a pair: its last state, its account, and what was asked to be kept. Nothing is checked here."""
     updates = order.shape[0]
     frames = None if stride is None else _frames(start, updates // stride + 1)
 

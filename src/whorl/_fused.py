@@ -1,0 +1,48 @@
+"""Two marks on a compiled program that decide the speed of small elementwise work on a CPU. Neither changes a value.
+
+Left to itself XLA's CPU compiler recomputes a shared value inside each of its readers, and dispatches every fusion of a loop by
+itself. Both marks are attributes of XLA calls; a compiler that does not know them ignores them, and on other devices they are not set.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+from jax.experimental.xla_metadata import set_xla_metadata
+
+
+def on_cpu() -> bool:
+    """Whether programs will run on the CPU."""
+    return jax.default_backend() == "cpu"
+
+
+def keep(tree: Any) -> Any:
+    """Compute these arrays once. A call of the identity that may not be inlined: fusion stops there, and running it costs nothing.
+
+    `optimization_barrier` does not serve: the CPU compiler drops it before it fuses.
+    """
+    if not on_cpu():
+        return tree
+    with set_xla_metadata(inlineable="false"):
+        return jax.jit(lambda same: same)(tree)
+
+
+def whole(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile `function`, loops and all, into one machine-code function instead of one dispatch for each fusion."""
+    if not on_cpu():
+        return function
+
+    def plain(*arguments: Any) -> Any:
+        with set_xla_metadata(inlineable=None, xla_cpu_small_call=None):
+            return function(*arguments)
+
+    def marked(*arguments: Any) -> Any:
+        with set_xla_metadata(inlineable="false", xla_cpu_small_call="true"):
+            return jax.jit(plain)(*arguments)
+
+    return marked
+
+
+def compiler_options() -> dict[str, Any] | None:
+    """AVX-512 registers where there are any; elsewhere the compiler takes what the machine has."""
+    return {"xla_cpu_prefer_vector_width": 512} if on_cpu() else None

@@ -1,0 +1,270 @@
+"""Many pairs of learners at once, on every core or on an accelerator.
+
+`train_many` is `train` for a stack of networks of one shape. Networks whose widths are all three, with full support, unit rates and
+the leaky law, go through `lanes`; all others through the general loop, mapped over the stack. On a CPU both work through chunks of a
+fixed number of pairs, so that neither memory nor the last bits of a result depend on how many workers there are. A pair that cannot
+be finished does not disturb the others: it stops where `train` would stop it.
+"""
+
+import functools
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from whorl import _check, _fused, lanes
+from whorl._check import Numbers
+from whorl._exponential import REACH
+from whorl.feedback import Leaky
+from whorl.ledger import TERMS, Entry
+from whorl.network import Network
+from whorl.policy import Adaptive, Native, Policy, StepMatched, always, curvature_gate, never
+from whorl.schedule import checked_order, checked_turns
+from whorl.trajectory import begin, run, train
+
+CHUNK = 256  # pairs of one call, and a part of a result's identity: last bits depend on it
+BLOCK = 64  # pairs that walk together through the caches of one core
+GENERAL_CHUNK = 64
+
+
+class Ensemble(eqx.Module):
+    """The ends of many coupled pairs and their accounts; every array has a leading axis, the pairs."""
+
+    nonreciprocal: Network
+    native: Network
+    sums: Entry
+    updates: Entry | None  # (pairs, updates), where they were kept
+    start: Float[np.ndarray, "pairs"]
+    losses: tuple[Float[np.ndarray, "pairs"], Float[np.ndarray, "pairs"]]  # nonreciprocal, native
+    made: Int[np.ndarray, "pairs"]  # updates made before the end, or before a pair stopped
+    scheduled: int = eqx.field(static=True)
+
+    @property
+    def gap(self) -> Float[np.ndarray, "pairs"]:
+        """Final loss of each nonreciprocal learner less that of its native twin."""
+        return self.losses[0] - self.losses[1]
+
+    @property
+    def completed(self) -> Bool[np.ndarray, "pairs"]:
+        """Which pairs made every scheduled update."""
+        return self.made == self.scheduled
+
+    @property
+    def closure(self) -> Float[np.ndarray, "pairs"]:
+        """How far each account is from its gap, relative to the largest loss involved."""
+        size = np.maximum(np.maximum(*self.losses), np.maximum(self.start, np.finfo(float).tiny))
+        return np.abs(np.asarray(self.sums.total) - self.gap) / size
+
+    def __str__(self) -> str:
+        means = ", ".join(f"{term} {np.mean(np.asarray(getattr(self.sums, term))):+.4e}" for term in TERMS)
+        return (
+            f"{int(self.completed.sum())} of {len(self.start)} pairs completed {self.scheduled} updates\n"
+            f"mean gap {self.gap.mean():+.4e} = {means}\nlargest closure residual {self.closure.max():.1e}"
+        )
+
+
+def stack(nets: Sequence[Network]) -> Network:
+    """Networks of one shape as one network whose arrays have a leading axis, as `train_many` takes them."""
+    if not nets:
+        raise ValueError("nets must hold at least one network, but it is empty")
+    for number, net in enumerate(nets):
+        if net.widths != nets[0].widths or net.dtype != nets[0].dtype:
+            raise ValueError(
+                f"nets must share the widths {nets[0].widths} and one type, but network {number} has {net.widths}, {net.dtype}"
+            )
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *nets)
+
+
+def train_many(
+    nets: Network,
+    inputs: Numbers,
+    targets: Numbers,
+    *,
+    policy: Policy,
+    schedule: Numbers,
+    turns: Numbers,
+    record: bool = False,
+    workers: int | None = None,
+) -> Ensemble:
+    """Let many coupled pairs run, each from its own network on its own data.
+
+    `nets` is a stack of networks (see `stack`), `inputs` and `targets` are `(pairs, samples, ...)`, `schedule` and `turns` are
+    `(pairs, updates)`. `record` keeps the account of every update. `workers` is the number of threads, every core if left out; it
+    changes how long a run takes and nothing else.
+    """
+    data = _checked_data(nets, inputs, targets, schedule, turns)
+    if not isinstance(policy, Policy):
+        raise ValueError(f"policy must be native(...), step_matched(...), adaptive(...) or your own Policy, but it is {policy!r}")
+    workers = (os.cpu_count() or 1) if workers is None else workers
+    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+        raise ValueError(f"workers must be a whole number of at least 1, but it is {workers!r}")
+    kind = _lane_kind(nets, policy)
+    if kind is None:
+        return _general(nets, policy, data, record, workers)
+    return _mended(_by_lanes(nets, policy, kind, data, record, workers), nets, policy, data)
+
+
+def _checked_data(nets: Network, inputs: Numbers, targets: Numbers, order: Numbers, turns: Numbers) -> tuple[np.ndarray, ...]:
+    if any(layer.ndim != 3 for layer in nets.layers):
+        raise ValueError(f"nets must be a stack of networks, made by stack([...]), but its layers have shape {nets.layers[0].shape}")
+    pairs = nets.layers[0].shape[0]
+    widths = (nets.layers[0].shape[2], nets.layers[-1].shape[1])
+    x = _check.compositions("inputs", inputs, widths[0], nets.dtype, pairs=pairs)
+    y = _check.compositions("targets", targets, widths[1], nets.dtype, pairs=pairs)
+    if x.shape[1] != y.shape[1]:
+        raise ValueError(f"targets must have one row an input, but there are {y.shape[1]} targets and {x.shape[1]} inputs")
+    given, senses = np.asarray(order), np.asarray(turns)
+    for name, table in (("schedule", given), ("turns", senses)):
+        if table.ndim != 2 or table.shape[0] != pairs:
+            raise ValueError(f"{name} must have shape ({pairs}, updates), but its shape is {table.shape}")
+    flat = checked_order(given.ravel(), x.shape[1]), checked_turns(senses.ravel(), given.size)
+    return np.asarray(x), np.asarray(y), flat[0].reshape(given.shape), flat[1].reshape(given.shape)
+
+
+def _lane_kind(nets: Network, policy: Policy) -> tuple[str, str] | None:
+    """The names under which `lanes` knows this policy, if it can do the work at all."""
+    law = policy.law
+    kinds = {Native: "native", StepMatched: "step_matched", Adaptive: "adaptive"}
+    gates = {curvature_gate: "curvature", always: "always", never: "never"}
+    fits = (
+        all(layer.shape[1:] == (3, 3) for layer in nets.layers)
+        and nets.dtype == np.float64
+        and isinstance(law.base, Leaky)
+        and law.skew is None
+        and float(law.alpha) == 1.0
+        and float(policy.scale) <= REACH
+        and all(bool(jnp.all(layer > 0)) for layer in nets.layers)
+        and all(bool(jnp.all(rate == 1)) for rate in nets.rates)
+    )
+    gate: Any = policy.gate
+    return (kinds[type(policy)], gates[gate]) if fits and type(policy) in kinds and gate in gates else None
+
+
+def _by_lanes(nets: Network, policy: Policy, kind: tuple[str, str], data: tuple, record: bool, workers: int) -> Ensemble:
+    assert isinstance(policy.law.base, Leaky)
+    x, y, order, turns = (np.moveaxis(array, 0, -1) for array in data)
+    layers = np.stack([np.moveaxis(np.asarray(layer), 0, -1) for layer in nets.layers])
+    numbers = np.array([float(policy.scale), float(policy.omega), float(policy.law.base.mu)])
+    arrays = (layers, x, y[:, :2], order, turns, np.repeat(numbers[:, None], layers.shape[-1], axis=1))
+    size = CHUNK if _fused.on_cpu() else layers.shape[-1]
+    sums, rows, turning, native, start, one, other = _in_chunks(_lane_program(*kind, record), arrays, -1, size, workers)
+
+    def back(ends: np.ndarray) -> Network:
+        return nets.with_layers([jnp.asarray(np.moveaxis(layer, -1, 0)) for layer in ends])
+
+    updates = None if rows is None else Entry(*(jnp.asarray(rows[:, n].T) for n in range(4)))
+    account = Entry(*(jnp.asarray(term) for term in sums))
+    made = np.full(len(start), order.shape[0])
+    return Ensemble(back(turning), back(native), account, updates, start, (one, other), made, order.shape[0])
+
+
+@functools.cache
+def _lane_program(policy: str, gate: str, record: bool) -> Callable[..., Any]:
+    def block(layers: Array, x: Array, y: Array, samples: Any, order: Array, turns: Array, numbers: Array) -> Any:
+        rule = lanes.Rule(numbers[0], numbers[1], numbers[2], policy, gate)
+        return lanes.train(layers, x, y, samples, order, turns, rule, record)
+
+    def chunk(layers: Array, x: Array, y: Array, order: Array, turns: Array, numbers: Array) -> Any:
+        samples, rest = lanes.compress(x, y)
+        data = (layers, x, y, samples, order, turns, numbers)
+        work = _fused.whole(lambda data: _block_by_block(block, data) if _fused.on_cpu() else block(*data))
+        *account, start, one, other = work(data)
+        return *account, start + rest, one + rest, other + rest
+
+    return jax.jit(chunk, compiler_options=_fused.compiler_options())
+
+
+def _block_by_block(function: Callable[..., Any], data: Any) -> Any:
+    """One block after the other along the last axis, each result written where it belongs."""
+    size = data[0].shape[-1]
+
+    def one(first: Any) -> Any:
+        return function(*jax.tree.map(lambda a: jax.lax.dynamic_slice_in_dim(a, first, BLOCK, a.ndim - 1), data))
+
+    def write(number: Any, out: Any) -> Any:
+        first = number * BLOCK
+        return jax.tree.map(lambda to, new: jax.lax.dynamic_update_slice_in_dim(to, new, first, to.ndim - 1), out, one(first))
+
+    empty = jax.tree.map(lambda a: jnp.zeros((*a.shape[:-1], size), dtype=a.dtype), jax.eval_shape(one, 0))
+    return jax.lax.fori_loop(0, size // BLOCK, write, empty)
+
+
+def _in_chunks(call: Callable[..., Any], arrays: Any, axis: int, size: int, workers: int) -> Any:
+    """Call on pieces of `size` along one axis, on several threads, and join what comes back; the last piece is filled up."""
+    total = jax.tree.leaves(arrays)[0].shape[axis]
+
+    def piece(first: int) -> Any:
+        where = np.minimum(np.arange(first, first + size), total - 1)
+        return jax.tree.map(np.asarray, call(*jax.tree.map(lambda a: np.take(np.asarray(a), where, axis=axis), arrays)))
+
+    # XLA lets go of the interpreter while it runs, so that threads are enough to use every core.
+    with ThreadPoolExecutor(workers) as pool:
+        pieces = list(pool.map(piece, range(0, total, size)))
+    return jax.tree.map(lambda *parts: np.concatenate(parts, axis=axis).take(np.arange(total), axis=axis), *pieces)
+
+
+def _mended(result: Ensemble, nets: Network, policy: Policy, data: tuple) -> Ensemble:
+    """Run again, one by one and with care, the pairs that left the interior."""
+    ends = [*result.nonreciprocal.layers, *result.native.layers]
+    sound = np.isfinite(result.losses[0]) & np.isfinite(result.losses[1])
+    for layer in ends:
+        sound &= np.asarray((layer > 0) & jnp.isfinite(layer)).all(axis=(1, 2))
+    for number in np.flatnonzero(~sound):
+        x, y, order, turns = (array[number] for array in data)
+        net = jax.tree.map(lambda leaf, at=int(number): leaf[at], nets)
+        pair = train(net, x, y, policy=policy, schedule=order, turns=turns, record=result.updates is not None)
+        result = _spliced(result, int(number), pair)
+    return result
+
+
+def _spliced(result: Ensemble, number: int, pair: Any) -> Ensemble:
+    account = pair.ledger
+    updates = None
+    if result.updates is not None:
+        short = jax.tree.map(lambda leaf: jnp.pad(leaf, (0, result.scheduled - pair.made)), account.updates)
+        updates = jax.tree.map(lambda whole, one: whole.at[number].set(one), result.updates, short)
+    put = lambda whole, one: np.concatenate([whole[:number], [one], whole[number + 1 :]])  # noqa: E731
+    return Ensemble(
+        jax.tree.map(lambda whole, one: whole.at[number].set(one), result.nonreciprocal, pair.nonreciprocal),
+        jax.tree.map(lambda whole, one: whole.at[number].set(one), result.native, pair.native),
+        jax.tree.map(lambda whole, one: whole.at[number].set(one), result.sums, account.sums),
+        updates,
+        put(result.start, float(account.start)),
+        (put(result.losses[0], float(account.nonreciprocal)), put(result.losses[1], float(account.native))),
+        put(result.made, pair.made),
+        result.scheduled,
+    )
+
+
+def _general(nets: Network, policy: Policy, data: tuple, record: bool, workers: int) -> Ensemble:
+    one_pair = _general_program(record)
+    arrays = (nets, *data)
+    pieces = _in_chunks(lambda *chunk: one_pair(policy, *chunk), arrays, 0, GENERAL_CHUNK, workers)
+    final, sums, infos, start = pieces
+    back = lambda tree: jax.tree.map(jnp.asarray, tree)  # noqa: E731
+    return Ensemble(
+        back(final.nonreciprocal),
+        back(final.native),
+        back(sums),
+        back(infos.entry) if record else None,
+        start,
+        final.losses,
+        final.number.astype(int),
+        data[2].shape[1],
+    )
+
+
+@functools.cache
+def _general_program(record: bool) -> Callable[..., Any]:
+    def one(policy: Policy, net: Network, x: Array, y: Array, order: Array, turns: Array) -> Any:
+        start = begin(net, x, y)
+        final, sums, infos, _ = run(policy, x, y, start, order, turns, record, None)
+        return final, sums, infos, start.losses[0]
+
+    return eqx.filter_jit(eqx.filter_vmap(one, in_axes=(None, 0, 0, 0, 0, 0)))

@@ -1,0 +1,46 @@
+r"""Wide layers: the same response with fewer passes over each layer.
+
+Where a layer no longer fits the cache, reading it is what costs. The average score of a column, $p_i^\mathsf{T} s_i$, is the
+scheduled flow times the potential carried through that column, which the way back has computed already; taking it from there saves a
+pass. For a single sample the scores of a layer have rank one, $s_i = \rho_i x_i w$, and its velocity need not be written down at all:
+with $d_i = \rho_i x_i^2$ and $m = P^\mathsf{T} w$ the motion behind the layer is $P(\delta - d \circ m) + w \circ (P d)$.
+
+The price: averages are known to round-off of the scores, not of the score differences. For columns within 1e-12 of a vertex that
+matters, and narrow layers therefore go the careful way of `simplex.centred`.
+"""
+
+from collections.abc import Sequence
+
+import jax.numpy as jnp
+
+from whorl.network import Flows, Layer, Network, pull_back
+
+WIDE = 128  # from this width on, the layer sum of a response costs more than memory should hold
+
+
+def is_wide(net: Network) -> bool:
+    """Whether any layer is wide enough for the passes to count."""
+    return max(net.widths) >= WIDE
+
+
+def velocities(net: Network, flows: Sequence[Flows], potential: Flows) -> tuple[Layer, ...]:
+    r"""The velocity $M J^\mathsf{T} v$ of every layer, with averages from the fields carried back."""
+    behind = pull_back(net.layers, potential)
+    before = (behind[0] @ net.layers[0], *behind[:-1])
+    result = []
+    for layer, rate, flow, field, carried in zip(net.layers, net.rates, flows[:-1], behind, before, strict=True):
+        average = rate * jnp.sum(carried * flow, axis=0)
+        result.append(layer * ((field.T @ flow) * rate[None, :] - average[None, :]))
+    return tuple(result)
+
+
+def apply_single(net: Network, flows: Sequence[Flows], potential: Flows) -> Flows:
+    """K* v for one sample: two passes over each layer and nothing of a layer's size written."""
+    behind = pull_back(net.layers, potential)
+    before = (behind[0] @ net.layers[0], *behind[:-1])
+    moved = jnp.zeros_like(flows[0])
+    for layer, rate, flow, field, carried in zip(net.layers, net.rates, flows[:-1], behind, before, strict=True):
+        weight = rate[None, :] * flow**2
+        both = jnp.concatenate([moved - weight * carried, weight]) @ layer.T
+        moved = both[:1] + field * both[1:]
+    return moved

@@ -1,0 +1,127 @@
+"""The rules of the house: which module may know which, what an import may do, and what no file may hold."""
+
+import ast
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import whorl
+
+SOURCE = Path(whorl.__file__).parent
+ORDER = [
+    "_check",
+    "_construct",
+    "simplex",
+    "network",
+    "wide",
+    "task",
+    "response",
+    "_small",
+    "turn",
+    "feedback",
+    "preconditioner",
+    "reciprocity",
+    "integrability",
+    "curvature",
+    "flow",
+    "krylov",
+    "optimiser",
+    "schedule",
+    "policy",
+    "ledger",
+    "trajectory",
+    "baseline",
+    "estimator",
+    "_exponential",
+    "_fused",
+    "lanes",
+    "ensemble",
+    "plot",
+]
+PUBLIC = [name for name, value in vars(whorl).items() if not name.startswith("_") and not inspect.ismodule(value)]
+
+
+def arrows(source):
+    """The modules of whorl that a source imports, wherever in it and in whatever form."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = "whorl" * bool(node.level) + "." * bool(node.level and node.module) + (node.module or "")
+            names = [f"{base}.{alias.name}" for alias in node.names] if base == "whorl" else [base]
+        else:
+            continue
+        yield from (name.partition(".")[2].partition(".")[0] or "whorl" for name in names if name.partition(".")[0] == "whorl")
+
+
+def broken(name, source):
+    return [arrow for arrow in arrows(source) if arrow not in ORDER[: ORDER.index(name)]]
+
+
+def test_every_module_has_its_place():
+    assert sorted(path.stem for path in SOURCE.glob("*.py")) == sorted(["__init__", *ORDER])
+
+
+@pytest.mark.parametrize("name", ORDER)
+def test_a_module_knows_only_those_before_it(name):
+    assert broken(name, (SOURCE / f"{name}.py").read_text()) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "arrow"),
+    [
+        ("from whorl import flow", "flow"),
+        ("from whorl.flow import Flow", "flow"),
+        ("import whorl.reciprocity", "reciprocity"),
+        ("import whorl", "whorl"),
+        ("from . import curvature", "curvature"),
+        ("from .curvature import Curvature", "curvature"),
+        ("def late():\n    from whorl.feedback import Law", "feedback"),
+    ],
+)
+def test_a_broken_arrow_is_found(line, arrow):
+    source = "import jax\nfrom whorl import _check, simplex\nfrom whorl.network import Network\n"
+    assert broken("response", source) == []
+    assert broken("response", f"{source}{line}\n") == [arrow]
+
+
+def test_importing_the_library_brings_in_no_optional_package():
+    optional = {"matplotlib", "plotly", "dask", "dash", "optax", "sklearn", "pandas"}
+    script = f"import sys, whorl; print(*sorted({optional} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split() == []
+
+
+def test_importing_the_library_leaves_the_settings_of_jax_alone():
+    script = "import jax; was = dict(jax.config.values); import whorl; print(jax.config.values == was, jax.config.read('jax_enable_x64'))"
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split() == ["True", "False"]
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_a_public_name_says_what_it_is(name):
+    # A dataclass without a sentence of its own is given its signature for one.
+    sentence = getattr(whorl, name).__doc__
+    assert sentence
+    assert not sentence.startswith(f"{name}(")
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.glob("**/*.py")), ids=lambda path: path.name)
+def test_a_file_can_be_read_in_one_sitting(path):
+    assert len(path.read_text().splitlines()) <= 300
+
+
+def test_no_file_names_a_place_on_one_machine_or_a_package_registry():
+    roots = ["home", "root", "work", "tmp", "Users", "mnt", "opt", "private"]
+    hosts = ["pypi", "pythonhosted", "anaconda", "jfrog", "artifactory"]
+    place = re.compile(rf"(?<![\w.~$)}}>*-])/({'|'.join(roots)})/|[A-Z]:\\\\?Users|://[^\s/]*({'|'.join(hosts)})".encode())
+    listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    home = Path(__file__).parent.parent
+    names = subprocess.run(listing, cwd=home, capture_output=True, text=True, check=True).stdout.split("\0")
+    files = [home / name for name in names if (home / name).is_file()]
+    assert home / "pyproject.toml" in files
+    assert [f"{path.name}: {found.group()}" for path in files for found in place.finditer(path.read_bytes())] == []
+    assert place.search(b"see " + b"/".join([b"", b"home", b"me", b"x"]))
+    assert place.search(b":".join([b"https", b"//pypi.org/simple"]))

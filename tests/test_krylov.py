@@ -1,0 +1,78 @@
+"""Wide networks: fewer passes and Lanczos' method give the answers of the dense algebra."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import whorl as wh
+from whorl import simplex, wide
+from whorl.network import push_forward
+
+
+@pytest.fixture(scope="module")
+def broad():
+    rng = np.random.default_rng(0)
+    net = wh.Network.random((130, 140, 129), seed=1, rates=[rng.uniform(0.5, 2.0, 130), 3.0])
+    return net, rng.dirichlet(np.ones(130), 2), rng.dirichlet(np.ones(129), 2)
+
+
+@pytest.mark.parametrize("selected", [None, 1])
+def test_the_wide_response_is_the_careful_one(broad, selected):
+    net, inputs, targets = broad
+    response = wh.response(net, inputs, selected=selected)
+    potential = targets if selected is None else targets[1:]
+    careful = [simplex.velocity(p, s) for p, s in zip(net.layers, response.scores(potential), strict=True)]
+    expected = push_forward(net, response.flows, careful)
+    assert wide.is_wide(net)
+    np.testing.assert_allclose(response @ potential, expected, rtol=0, atol=1e-14 * float(jnp.abs(expected).max()))
+
+
+@pytest.mark.parametrize("law", [wh.direct(), wh.leaky(0.1), wh.leaky(1e-3), wh.spectral(lambda x: x / (1 + x)), wh.repair()])
+def test_lanczos_reaches_the_dense_answer(broad, law):
+    net, inputs, targets = broad
+    response = wh.response(net, inputs, selected=0)
+    error = wh.residual(net, inputs, targets)[:1]
+    dense = law(response, error)
+    answer = wh.krylov(law, tol=1e-11)(response, error)
+    assert float(jnp.linalg.norm(answer - dense) / jnp.linalg.norm(dense)) < 1e-10
+
+
+def test_lanczos_works_on_a_rank_deficient_joint_response():
+    net, task = wh.Network.random((3, 3, 3), seed=2, floor=0.1), wh.Task.random(3, 3, seed=3)
+    response, error = wh.response(net, task.inputs), wh.residual(net, task.inputs, task.targets)
+    np.testing.assert_allclose(wh.krylov(wh.leaky(0.1))(response, error), wh.leaky(0.1)(response, error), atol=1e-12)
+
+
+def test_lanczos_runs_under_jit():
+    net, task = wh.Network.random((3, 3, 3), seed=2, floor=0.1), wh.Task.random(3, 3, seed=3)
+    response, error = wh.response(net, task.inputs), wh.residual(net, task.inputs, task.targets)
+    law = wh.krylov(wh.leaky(0.1))
+    np.testing.assert_allclose(eqx.filter_jit(law)(response, error), law(response, error), atol=1e-13)
+
+
+def test_no_residual_asks_for_no_potential():
+    net, task = wh.Network.random((3, 3, 3), seed=2, floor=0.1), wh.Task.random(3, 3, seed=3)
+    response = wh.response(net, task.inputs)
+    assert not np.asarray(wh.krylov(wh.leaky(0.1))(response, np.zeros((6, 3)))).any()
+
+
+def test_too_few_products_are_said_to_be_too_few(broad):
+    net, inputs, targets = broad
+    error = wh.residual(net, inputs, targets)[:1]
+    with pytest.raises(ValueError, match=r"most must allow enough products .* but after 3 the answer still changes by"):
+        wh.krylov(wh.leaky(1e-6), tol=1e-14, most=3)(wh.response(net, inputs, selected=0), error)
+
+
+@pytest.mark.usefixtures("as_users_call_it")
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: wh.krylov(wh.rotational()), r"law must be a spectral law such as leaky\(0.1\)"),
+        (lambda: wh.krylov(wh.direct(), most=0), "most must be a whole number of at least 1, but it is 0"),
+        (lambda: wh.krylov(wh.direct(), tol=0.0), "tol must be greater than 0, but it is 0"),
+    ],
+)
+def test_a_bad_krylov_law_is_refused_in_one_sentence(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

@@ -1,0 +1,166 @@
+"""Coupled learners follow the paper's update to round-off, and their ledger closes."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import oracle
+import whorl as wh
+from whorl.ledger import TERMS, Ledger, entry
+from whorl.trajectory import begin, run
+
+POLICIES = {"step-matched": wh.step_matched, "adaptive": wh.adaptive}
+
+
+def problem(depth, seed, imbalance=8.0):
+    return wh.Network.random((3,) * (depth + 1), imbalance=imbalance, floor=0.1, seed=seed), wh.Task.random(3, 3, seed=seed + 100)
+
+
+@pytest.mark.parametrize("depth", [1, 3])
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_pair_follows_the_plain_numpy_learner(name, depth):
+    net, task = problem(depth, 3)
+    pair = wh.train(net, task.inputs, task.targets, policy=POLICIES[name](0.2), epochs=4, seed=1)
+    layers, rates = [np.asarray(p) for p in net.layers], [np.asarray(r) for r in net.rates]
+    here, there, rows = oracle.coupled(
+        layers, rates, np.asarray(task.inputs), np.asarray(task.targets), pair.schedule, pair.turns, name, 0.2
+    )
+    assert pair.updates is not None
+    assert bool(jnp.any(pair.updates.amount > 0)), "an example in which no turn is taken tests nothing"
+    for ours, theirs in zip((*pair.nonreciprocal.layers, *pair.native.layers), (*here, *there), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-11)
+    for number, term in enumerate(TERMS):
+        np.testing.assert_allclose(getattr(pair.updates.entry, term), rows[:, number], atol=1e-15)
+
+
+@pytest.mark.parametrize("policy", [wh.native(0.2), wh.step_matched(0.2), wh.adaptive(0.2), wh.adaptive(0.2, gate="always", omega=2.0)])
+def test_the_ledger_of_every_policy_closes(policy):
+    net, task = problem(4, 3)
+    account = wh.train(net, task.inputs, task.targets, policy=policy, epochs=30, seed=2).ledger
+    assert account.closure <= 1e-14
+    assert account.closed
+
+
+def test_a_long_ledger_closes_as_well_as_a_short_one():
+    net, task = problem(1, 3)
+    pair = wh.train(net, task.inputs, task.targets, policy=wh.adaptive(0.05, gate="always"), epochs=4000, seed=2, record=False)
+    assert pair.ledger.closure <= 1e-14
+
+
+def test_kept_updates_add_up_to_the_sums():
+    net, task = problem(2, 3)
+    pair = wh.train(net, task.inputs, task.targets, policy=wh.adaptive(0.2), epochs=10, seed=2)
+    assert pair.ledger.updates is not None
+    for term in TERMS:
+        np.testing.assert_allclose(np.sum(getattr(pair.ledger.updates, term)), getattr(pair.ledger.sums, term), atol=1e-15)
+
+
+def test_the_native_policy_has_an_empty_account():
+    net, task = problem(2, 3)
+    pair = wh.train(net, task.inputs, task.targets, policy=wh.native(0.2), epochs=3, seed=2)
+    assert [float(getattr(pair.ledger.sums, term)) for term in TERMS] == [0.0] * 4
+    assert float(pair.ledger.gap) == 0.0
+
+
+def test_flipping_the_turns_reverses_every_sense():
+    net, task = problem(2, 3)
+    one = wh.train(net, task.inputs, task.targets, policy=wh.adaptive(0.2, gate="always"), epochs=1, seed=2)
+    two = wh.train(net, task.inputs, task.targets, policy=wh.adaptive(0.2, gate="always"), epochs=1, seed=2, flip=True)
+    assert (one.turns == -two.turns).all()
+    assert (one.schedule == two.schedule).all()
+    assert one.updates is not None and two.updates is not None  # noqa: PT018
+    np.testing.assert_allclose(one.updates.entry.handedness[0], -two.updates.entry.handedness[0], atol=1e-17)
+    np.testing.assert_allclose(one.native.layers[0], two.native.layers[0], rtol=0)
+
+
+def test_states_are_kept_at_the_stride_asked_for():
+    net, task = problem(2, 3)
+    policy = wh.adaptive(0.2)
+    pair = wh.train(net, task.inputs, task.targets, policy=policy, epochs=2, seed=2, stride=5)
+    assert pair.states is not None
+    first = wh.train(net, task.inputs, task.targets, policy=policy, schedule=pair.schedule[:5], turns=pair.turns[:5])
+    second = wh.train(net, task.inputs, task.targets, policy=policy, schedule=pair.schedule[:10], turns=pair.turns[:10])
+    kept = pair.states[0].layers[0]
+    assert kept.shape[0] == 3
+    for ours, theirs in zip(kept, (net, first.nonreciprocal, second.nonreciprocal), strict=True):
+        np.testing.assert_allclose(ours, theirs.layers[0], rtol=1e-14)
+
+
+def test_memory_does_not_grow_with_updates_that_are_not_kept():
+    net, task = problem(1, 3)
+    start = begin(net, task.inputs, task.targets)
+    compiled = jax.jit(lambda order, turns: run(wh.adaptive(0.1), task.inputs, task.targets, start, order, turns, False, None)[0].losses)
+
+    def peak(updates):
+        turns = jnp.ones(updates, dtype=jnp.int32)
+        sizes = compiled.lower(0 * turns, turns).compile().memory_analysis()
+        return sizes.temp_size_in_bytes + sizes.output_size_in_bytes
+
+    assert peak(6000) == peak(60)
+
+
+def test_per_column_rates_and_a_support_are_kept():
+    layer = np.array([[0.5, 0.25, 0.0], [0.5, 0.75, 0.2], [0.0, 0.0, 0.8]])
+    net = wh.Network([layer, layer], support=[layer > 0] * 2, rates=[[1.0, 2.0, 0.5], 3.0])
+    task = wh.Task.random(3, 3, seed=4)
+    pair = wh.train(net, task.inputs, task.targets, policy=wh.adaptive(0.2, gate="always"), epochs=20, seed=2)
+    for end in (pair.nonreciprocal, pair.native):
+        for p in end.layers:
+            assert ((np.asarray(p) == 0) == (layer == 0)).all()
+            np.testing.assert_allclose(np.asarray(p).sum(axis=0), 1.0, atol=1e-15)
+    assert pair.ledger.closed
+
+
+def test_a_learner_that_would_leave_the_interior_stops_and_says_where():
+    net, task = problem(1, 3)
+    pair = wh.train(net, task.inputs, task.targets, policy=wh.native(1e4), epochs=30, seed=2)
+    assert not pair.completed
+    assert pair.status == f"stopped before update {pair.made}: a learner would have left the interior of a simplex there"
+    assert pair.updates is not None
+    assert pair.updates.step.shape == (pair.made,)
+    assert pair.ledger.closed
+    assert all(bool(jnp.all(p > 0)) for p in (*pair.nonreciprocal.layers, *pair.native.layers))
+
+
+def test_a_solved_task_stays_solved():
+    net, task = problem(2, 3)
+    pair = wh.train(net, task.inputs, wh.predict(net, task.inputs), policy=wh.adaptive(0.2), epochs=2, seed=0)
+    assert float(pair.ledger.native) == float(pair.ledger.nonreciprocal) == 0.0
+    assert pair.ledger.closed
+
+
+def test_a_wrong_term_does_not_close():
+    net, task = problem(2, 3)
+    good = wh.train(net, task.inputs, task.targets, policy=wh.adaptive(0.2), epochs=2, seed=2).ledger
+    bad = Ledger(entry(*jnp.full(6, 1e-3)), None, good.start, good.nonreciprocal, good.native)
+    assert not bad.closed
+    assert "DOES NOT CLOSE" in str(bad)
+
+
+def test_a_printed_ledger_names_its_terms_and_its_closure():
+    net, task = problem(2, 3)
+    text = str(wh.train(net, task.inputs, task.targets, policy=wh.adaptive(0.2), epochs=2, seed=2))
+    for word in ("completed 12 updates", "even", "handedness", "step", "drift", "gap", "closes: residual"):
+        assert word in text
+
+
+@pytest.mark.usefixtures("as_users_call_it")
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"policy": "adaptive"},
+            r"policy must be native\(...\), step_matched\(...\), adaptive\(...\) or your own Policy, but it is 'adaptive'",
+        ),
+        ({"stride": 0}, "stride must be a whole number of at least 1, but it is 0"),
+        ({"epochs": -3}, "epochs must be a whole number of at least 1, but it is -3"),
+        ({"targets": [[0.5, 0.5, 0.5]] * 6}, "targets must have rows of unit mass, but row 0 sums to 1.5"),
+        ({"targets": [[1.0, 0.0, 0.0]] * 5}, "targets must have one row an input, but there are 5 targets and 6 inputs"),
+    ],
+)
+def test_a_bad_run_is_refused_in_one_sentence(options, message):
+    net, task = problem(1, 3)
+    given = {"inputs": task.inputs, "targets": task.targets, "policy": wh.adaptive(0.1), "epochs": 2, "seed": 0} | options
+    with pytest.raises(ValueError, match=message):
+        wh.train(net, given.pop("inputs"), given.pop("targets"), **given)
