@@ -10,7 +10,7 @@ help:
 	@echo "make setup      create $(VENV) from requirements.lock"
 	@echo "make reproduce  run the example: the paper's exact numbers, and the picture in the README"
 	@echo "make test       lint, types and tests"
-	@echo "make test-slow  the long property tests"
+	@echo "make test-slow  everything, the slow tests too, with many more random networks"
 	@echo "make lock       resolve requirements.lock anew (needs uv)"
 
 setup: $(READY)
@@ -26,10 +26,10 @@ reproduce: setup
 	$(BIN)/python examples/first_light.py --out runs/first_light
 
 test: setup lint types
-	$(BIN)/python -m pytest -n auto -m "not slow"
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow"
 
 test-slow: setup
-	$(BIN)/python -m pytest -n auto -m slow
+	WHORL_EXAMPLES=thorough $(BIN)/python -m pytest -n auto --dist loadfile --timeout 3600
 
 lint: setup
 	$(BIN)/ruff check .

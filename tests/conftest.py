@@ -1,6 +1,7 @@
 """Strict ground for every test: double precision, no silent promotion of ranks or types, reproducible examples."""
 
 import os
+from pathlib import Path
 
 import hypothesis
 import jax
@@ -10,6 +11,10 @@ import pytest
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
+
+# Compiled programs are kept between runs and shared by the processes of one run; most of what these tests do is compile.
+jax.config.update("jax_compilation_cache_dir", str(Path(__file__).parent.parent / ".pytest_cache" / "compiled"))
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 
 hypothesis.settings.register_profile(
     "quick",

@@ -247,6 +247,7 @@ def test_the_gradient_of_the_loss_is_that_of_the_complex_step():
         (lambda: wh.Network([EVEN, np.array([[0.5, 0.5], [0.5, np.inf]])]), r"layer 1 must be finite, but entry \(1, 1\) is inf"),
         (lambda: wh.Network([np.array([[1.5], [-0.5]])]), r"layer 0 must be non-negative, but entry \(1, 0\) is -0.5"),
         (lambda: wh.Network([np.array([[1.0], [0.0]])]), r"layer 0 must be positive on its support, but entry \(1, 0\) is 0"),
+        (lambda: wh.Network([np.array([[1.0], [5e-324]])]), r"layer 0 must be positive on its support, but entry \(1, 0\) is 4.94066e-324"),
         (lambda: wh.Network([EVEN, 0.9 * EVEN]), r"columns of layer 1 must sum to 1, but column 0 sums to 0.9"),
         (lambda: wh.Network([EVEN + 1e-12]), r"columns of layer 0 must sum to 1, but column 0 sums to 1.000000000002"),
         (lambda: wh.Network([EVEN, np.full((2, 3), 0.5)]), r"layer 1 must have 2 columns, .* but its shape is \(2, 3\)"),

@@ -1,6 +1,13 @@
 """A laboratory for conservative physical learning: does a flow network follow a gradient, or does it turn?"""
 
 from whorl import plot as plot
+from whorl.baseline import Rule as Rule
+from whorl.baseline import Run as Run
+from whorl.baseline import boundary as boundary
+from whorl.baseline import exponentiated_gradient as exponentiated_gradient
+from whorl.baseline import gauss_newton as gauss_newton
+from whorl.baseline import learn as learn
+from whorl.baseline import natural_gradient as natural_gradient
 from whorl.curvature import Curvature as Curvature
 from whorl.curvature import curvature as curvature
 from whorl.curvature import even_difference as even_difference

@@ -45,7 +45,8 @@ def _check_columns(number: int, layer: np.ndarray, mask: np.ndarray) -> None:
     for bad, rule in (
         (layer < 0, "be non-negative"),
         ((layer != 0) & ~mask, "be zero outside its support"),
-        ((layer == 0) & mask, "be positive on its support"),
+        # Compiled programs take numbers below the smallest normal one for zero.
+        ((layer < np.finfo(layer.dtype).tiny) & mask, "be positive on its support"),
     ):
         if bad.any():
             row, column = (int(i) for i in np.argwhere(bad)[0])

@@ -91,8 +91,8 @@ class Network(eqx.Module):
         """The floating type everything about this network is computed in."""
         return self.layers[0].dtype
 
-    def with_layers(self, layers: Sequence[Layer]) -> "Network":
-        """The same network at another state. Not checked again: the layers come from a step or a flow."""
+    def with_layers(self, layers: Sequence[Array]) -> "Network":
+        """The same network, or stack of networks, at another state. Not checked again: the layers come from a step or a flow."""
         return eqx.tree_at(lambda net: net.layers, self, tuple(layers))
 
     def stepped(self, scores: Sequence[Layer], size: ArrayLike) -> "Network":

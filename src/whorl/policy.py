@@ -9,9 +9,11 @@ To write a policy of your own, subclass `Policy` and give `decide`.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float, Int
@@ -74,7 +76,7 @@ class Native(Policy):
     """Never turn; take the full admissible step of the reciprocal score."""
 
     def decide(self, view: View) -> Decision:
-        step = envelope(self.scale, view.net, view.straight)
+        step = envelope(self.scale, view.net.layers, view.straight)
         return Decision(step, jnp.zeros_like(step))
 
 
@@ -90,29 +92,30 @@ class Adaptive(Policy):
     """Keep room for a turn only where the gate is open; take the native step elsewhere."""
 
     def decide(self, view: View) -> Decision:
-        kept, full = reserved(self.scale, self.omega, view), envelope(self.scale, view.net, view.straight)
+        kept, full = reserved(self.scale, self.omega, view), envelope(self.scale, view.net.layers, view.straight)
         is_open = self.gate(view)
         return Decision(jnp.where(is_open, kept, full), jnp.where(is_open, self.omega, 0.0).astype(full.dtype))
 
 
-def envelope(scale: Array, net: Network, scores: Sequence[Layer]) -> Float[Array, ""]:
+def envelope(scale: Array, columns: Any, scores: Any) -> Float[Array, ""]:
     """The admissible step of an applied score: `scale` over its largest range within a column, or over 1 if that is more."""
-    return scale / jnp.maximum(1.0, score_range(net, scores))
+    return scale / jnp.maximum(1.0, score_range(columns, scores))
 
 
-def score_range(net: Network, scores: Sequence[Layer]) -> Float[Array, ""]:
-    """The largest difference of scores within a column, on its support."""
-    ranges = []
-    for layer, score in zip(net.layers, scores, strict=True):
+def score_range(columns: Any, scores: Any) -> Float[Array, ""]:
+    """The largest difference of scores within a column, on its support, over layers or any other tree of columns."""
+
+    def widest(layer: Array, score: Array) -> Array:
         inside = layer > 0
         top = jnp.max(jnp.where(inside, score, -jnp.inf), axis=0)
-        ranges.append(jnp.max(top - jnp.min(jnp.where(inside, score, jnp.inf), axis=0)))
-    return jnp.max(jnp.stack(ranges))
+        return jnp.max(top - jnp.min(jnp.where(inside, score, jnp.inf), axis=0))
+
+    return jnp.max(jnp.stack(jax.tree.leaves(jax.tree.map(widest, columns, scores))))
 
 
 def reserved(scale: Array, omega: Array, view: View) -> Float[Array, ""]:
     """The step that either sense of the turn could take."""
-    return jnp.minimum(envelope(scale, view.net, view.combined(omega)), envelope(scale, view.net, view.combined(-omega)))
+    return jnp.minimum(envelope(scale, view.net.layers, view.combined(omega)), envelope(scale, view.net.layers, view.combined(-omega)))
 
 
 def look(law: Rotational, net: Network, inputs: Array, targets: Array, sample: ArrayLike, turn: ArrayLike, number: ArrayLike) -> View:

@@ -63,9 +63,7 @@ class Pair(eqx.Module):
     @property
     def status(self) -> str:
         """How the run ended, in words."""
-        if self.completed:
-            return f"completed {self.made} updates"
-        return f"stopped before update {self.made}: a learner would have left the interior of a simplex there"
+        return how_it_ended(self.made, self.schedule.size)
 
     def __str__(self) -> str:
         return f"{self.status}\n{self.ledger}"
@@ -109,6 +107,13 @@ def train(
     return Pair(final.nonreciprocal, final.native, account, order, senses, kept, states, made)
 
 
+def how_it_ended(made: int, scheduled: int) -> str:
+    """The status of a run in words."""
+    if made == scheduled:
+        return f"completed {made} updates"
+    return f"stopped before update {made}: a learner would have left the interior of a simplex there"
+
+
 def begin(net: Network, inputs: Array, targets: Array) -> State:
     """Both learners at one state."""
     at = mean_loss(net, inputs, targets)
@@ -125,7 +130,7 @@ def update(policy: Policy, inputs: Array, targets: Array, state: State, sample: 
     view = look(policy.law, state.nonreciprocal, inputs, targets, sample, turn, state.number)
     other = look(policy.law, state.native, inputs, targets, sample, turn, state.number)
     choice = policy.decide(view)
-    own, native_step = envelope(policy.scale, view.net, view.straight), envelope(policy.scale, other.net, other.straight)
+    own, native_step = (envelope(policy.scale, seen.net.layers, seen.straight) for seen in (view, other))
 
     def moved(amount: Array, size: Array) -> tuple[Network, Array]:
         net = view.net.stepped(view.combined(amount), size)

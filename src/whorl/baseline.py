@@ -1,0 +1,267 @@
+r"""Fair baselines: the standard optimisers of a product of simplices, under the schedule and the envelope of the physical learner.
+
+Every rule here turns the residual into scores, and moves each column along its score by the size that `policy.envelope` admits. A
+residual is that of the scheduled sample, or of all samples at once; either way a scheduled entry is one update, and a run says how many
+residuals drove each of them, so that the work behind two losses can be compared.
+
+- `natural_gradient`: the direct law $s = \rho J^\mathsf{T} e$, moved along a geodesic of the Shahshahani metric
+  $\langle V, W\rangle_p = \sum_i V_i W_i / p_i$.
+- `exponentiated_gradient`: the same score, moved by the exponential (entropic mirror) step of Eq. 4.
+- `gauss_newton`: the damped step $\min_d \|e - Jd\|^2 + \mu \|d\|^2_{M^{-1}}$, solved among the parameters, with the exponential step.
+- `boundary`: any law of `feedback`, with the exponential step: the physical learner itself, in the same loop.
+
+*The geodesic.* With $u = \sqrt p$, $\sum \dot p_i^2 / p_i = 4\,|\dot u|^2$ and $|u| = 1$: the geodesics are great circles. The velocity
+$p\,c$, with $c = s - \bar s$, is $\dot u = \sqrt p\, c / 2$, of speed $w = \frac12 \sqrt{\sum p c^2}$, and after a step $\eta$
+
+$$ p_i(\eta) = p_i \Bigl(\cos\varphi + \frac{\eta c_i}{2} \frac{\sin\varphi}{\varphi}\Bigr)^2, \qquad \varphi = w \eta . $$
+
+A circle, unlike an exponential, can reach the boundary: where the bracket vanishes. The envelope bounds $\eta\,|c_i|$ by its scale $s$
+and $\varphi$ by $s / 4$ (no deviation exceeds half its range), so that the bracket is at least $\cos(s/4) - s/2$: positive up to
+$s = 1.8$. Beyond that an entry whose circle has crossed the boundary is given the weight zero, which stops the run.
+
+*Gauss-Newton.* $M = S S^\mathsf{T}$ with blocks $S_a = \sqrt{\rho_a}\,\mathrm{diag}(u)(I - uu^\mathsf{T})$, and $d = Sz$ makes the problem
+an ordinary one, $\min_z \|e - JSz\|^2 + \mu\|z\|^2$. Its velocity is that of the law `leaky(mu)` (Sec. III), reached without $K$.
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+from jaxtyping import Array, Bool, Float, Int
+
+from whorl import _check, simplex
+from whorl._check import Numbers
+from whorl.feedback import Law
+from whorl.network import Flows, Network, checked_data, flows, unravel
+from whorl.policy import Scores, envelope
+from whorl.response import Fields, jacobian, response
+from whorl.schedule import Order, drawn
+from whorl.simplex import Column
+from whorl.trajectory import how_it_ended, mean_loss
+
+
+class Rule(eqx.Module):
+    """A learner: what score every column gets from the residuals, and how a column moves along its score."""
+
+    @abstractmethod
+    def scores(self, net: Network, inputs: Flows, residual: Fields) -> Scores:
+        """One score an entry, rates included."""
+
+    def move(self, net: Network, scores: Scores, size: ArrayLike) -> Network:
+        """The network after a step; exponential, unless the rule says otherwise."""
+        return net.stepped(scores, size)
+
+
+class Boundary(Rule):
+    """The physical learner: a law makes a potential, and the network carries it back to every column."""
+
+    law: Law
+
+    def scores(self, net: Network, inputs: Flows, residual: Fields) -> Scores:
+        driven = response(net, inputs)
+        return driven.scores(self.law(driven, residual))
+
+
+class ExponentiatedGradient(Rule):
+    """Mirror descent with the entropy as mirror: the gradient's score, the exponential step."""
+
+    def scores(self, net: Network, inputs: Flows, residual: Fields) -> Scores:
+        return response(net, inputs).scores(residual)
+
+
+class NaturalGradient(ExponentiatedGradient):
+    """Natural gradient of the Shahshahani metric: the gradient's score, moved along the metric's own geodesic."""
+
+    def move(self, net: Network, scores: Scores, size: ArrayLike) -> Network:
+        return net.with_layers([geodesic(p, s, size) for p, s in zip(net.layers, scores, strict=True)])
+
+
+class GaussNewton(Rule):
+    """Damped metric Gauss-Newton, solved among the parameters through the square root of the mobility; the exponential step."""
+
+    mu: Float[Array, ""]
+
+    def scores(self, net: Network, inputs: Flows, residual: Fields) -> Scores:
+        roots = _mobility_roots(net)
+        seen = _through_roots(jacobian(net, inputs), roots)
+        size = seen.shape[1]
+        # Damping enters as rows of the least-squares problem: the normal equations would square its condition number.
+        tall = jnp.concatenate([seen, jnp.sqrt(self.mu).astype(net.dtype) * jnp.eye(size, dtype=net.dtype)])
+        aim = jnp.concatenate([residual.ravel(), jnp.zeros(size, dtype=net.dtype)])
+        basis, triangle = jnp.linalg.qr(tall)
+        solution = unravel(net.layers, jax.scipy.linalg.solve_triangular(triangle, basis.T @ aim))
+        moved = [jnp.einsum("iok,ki->oi", root, z) for root, z in zip(roots, solution, strict=True)]
+        return tuple(simplex.score(p, v) for p, v in zip(net.layers, moved, strict=True))
+
+
+class Run(eqx.Module):
+    """One learner after its last update."""
+
+    net: Network
+    start: Float[Array, ""]  # loss before the first update, mean over samples as everywhere here
+    loss: Float[Array, ""]  # after the last
+    losses: Float[Array, "made"] | None  # after every update, where they were kept
+    steps: Float[Array, "made"] | None  # the size of every update, where they were kept
+    schedule: Int[np.ndarray, "updates"]
+    driving: int = eqx.field(static=True)  # residuals behind each update: 1, or all samples
+    made: int = eqx.field(static=True)  # updates made before the end, or before it stopped
+
+    @property
+    def completed(self) -> bool:
+        """Whether every scheduled update was made."""
+        return self.made == self.schedule.size
+
+    @property
+    def status(self) -> str:
+        """How the run ended, in words."""
+        return how_it_ended(self.made, self.schedule.size)
+
+    def __str__(self) -> str:
+        work = f"{self.driving} residual{'s' if self.driving > 1 else ''} an update"
+        return f"{self.status}, {work}; loss {float(self.start):.6e} -> {float(self.loss):.6e}"
+
+
+class State(eqx.Module):
+    """What the next update needs."""
+
+    net: Network
+    number: Int[Array, ""]
+    running: Bool[Array, ""]
+
+
+def natural_gradient() -> NaturalGradient:
+    """Shahshahani natural gradient, along geodesics."""
+    return NaturalGradient()
+
+
+def exponentiated_gradient() -> ExponentiatedGradient:
+    """Exponentiated gradient: entropic mirror descent."""
+    return ExponentiatedGradient()
+
+
+def gauss_newton(mu: ArrayLike) -> GaussNewton:
+    """Damped metric Gauss-Newton, with damping `mu` > 0. Builds the dense Jacobian: for small networks and for comparisons."""
+    return GaussNewton(_check.scalar("mu", mu, above=0.0))
+
+
+def boundary(law: Law) -> Boundary:
+    """The learner of a boundary law, such as `leaky(0.1)`: what `gauss_newton(0.1)` is, without a Jacobian."""
+    if not isinstance(law, Law):
+        raise ValueError(f"law must be a boundary law such as leaky(0.1), but it is {law!r}")
+    return Boundary(law)
+
+
+def geodesic(column: Column, score: Column, size: ArrayLike) -> Column:
+    """The column `size` further along the Shahshahani geodesic that starts with velocity Q(p) s; zero once past the boundary."""
+    half = simplex.centred(column, score) * size / 2
+    angle = jnp.sqrt(simplex.mean(column, half**2))
+    root = jnp.cos(angle) + half * jnp.sinc(angle / np.pi)
+    # The square hides a crossing: it would send the weight back up. Past half a circle every entry has crossed.
+    moved = jnp.where((root > 0) & (angle < np.pi), column * root**2, 0.0)
+    # A circle keeps the mass only to round-off, and round-off adds up; the division keeps it from doing so.
+    return moved / jnp.sum(moved, axis=0, keepdims=True)
+
+
+def learn(
+    net: Network,
+    inputs: Numbers,
+    targets: Numbers,
+    *,
+    rule: Rule,
+    scale: ArrayLike,
+    epochs: int | None = None,
+    seed: int | np.random.Generator | None = None,
+    schedule: Any = "permuted",
+    full_batch: bool = False,
+    record: bool = True,
+) -> Run:
+    """Let one learner run under the envelope of `scale`.
+
+    `schedule`, `epochs` and `seed` mean what they mean to `train`, and the same seed shows the same samples in the same order. With
+    `full_batch` all residuals drive every update and the schedule only counts them, so that no seed is needed. `record` keeps the loss
+    and the step of every update.
+    """
+    inputs, targets = checked_data(net, inputs, targets)
+    if not isinstance(rule, Rule):
+        raise ValueError(f"rule must be natural_gradient(), gauss_newton(...) or your own Rule, but it is {rule!r}")
+    size = _check.scalar("scale", scale, above=0.0)
+    order = _order(inputs.shape[0], epochs, seed, schedule, full_batch)
+    start = State(net, jnp.zeros((), dtype=jnp.int32), jnp.ones((), dtype=bool))
+    # Samples that only wait for their turn may be padded; those that are all read at every update may not.
+    rows = (inputs, targets) if full_batch or record else (_padded(inputs), _padded(targets))
+    final, kept = _run(rule, *rows, start, size, _padded(order), jnp.asarray(order.size, dtype=jnp.int32), full_batch, record)
+    made = int(final.number)
+    losses, steps = (None, None) if kept is None else (kept[0][:made], kept[1][:made])
+    begun, ended = mean_loss(net, inputs, targets), mean_loss(final.net, inputs, targets)
+    return Run(final.net, begun, ended, losses, steps, order, inputs.shape[0] if full_batch else 1, made)
+
+
+def update(rule: Rule, inputs: Array, targets: Array, state: State, scale: Array) -> tuple[State, Float[Array, ""]]:
+    """One update driven by the residuals of these samples, and its step."""
+    scores = rule.scores(state.net, inputs, targets - flows(state.net, inputs)[-1])
+    size = envelope(scale, state.net.layers, scores).astype(inputs.dtype)
+    net = rule.move(state.net, scores, size)
+    # The learner stays where it is once a weight would vanish or stop being a number; neither is positive any more.
+    sound = jnp.all(jnp.stack([jnp.all((p > 0) == (q > 0)) for p, q in zip(state.net.layers, net.layers, strict=True)]))
+    kept = jax.tree.map(lambda new, old: jnp.where(sound, new, old), State(net, state.number + 1, sound), state)
+    return eqx.tree_at(lambda reached: reached.running, kept, sound), size
+
+
+@eqx.filter_jit
+def _run(
+    rule: Rule, inputs: Array, targets: Array, start: State, scale: Array, order: Array, count: Array, full_batch: bool, record: bool
+) -> tuple[State, tuple[Array, ...] | None]:
+    """Make updates until the schedule ends or the learner stops. `order` is padded, and `count` of its entries are meant."""
+
+    def body(carry: tuple) -> tuple:
+        before, kept = carry
+        sample = order[before.number]
+        rows = (inputs, targets) if full_batch else (inputs[sample][None, :], targets[sample][None, :])
+        state, size = update(rule, *rows, before, scale)
+        if kept is not None:
+            info = (mean_loss(state.net, inputs, targets), size)
+            kept = tuple(column.at[before.number].set(value) for column, value in zip(kept, info, strict=True))
+        return state, kept
+
+    empty = (jnp.zeros(order.shape, dtype=inputs.dtype),) * 2 if record else None
+    return jax.lax.while_loop(lambda carry: carry[0].running & (carry[0].number < count), body, (start, empty))
+
+
+def _padded(rows: ArrayLike) -> Array:
+    """The rows with zeros behind them to the next power of two, so that runs of many lengths share few compiled loops."""
+    given = np.asarray(rows)
+    room = (1 << (len(given) - 1).bit_length()) - len(given)
+    return jnp.asarray(np.pad(given, [(0, room)] + [(0, 0)] * (given.ndim - 1)))
+
+
+def _order(samples: int, epochs: int | None, seed: int | np.random.Generator | None, schedule: Any, full_batch: bool) -> Order:
+    """The order that `train` would draw. Its turns are drawn as well, and left: a Generator then moves on as far as it does there."""
+    unseeded = seed is None and (full_batch or not isinstance(schedule, str) or schedule == "fixed")
+    return drawn(samples, epochs, 0 if unseeded else seed, schedule, None)[0]
+
+
+def _mobility_roots(net: Network) -> list[Float[Array, "_in _out _out"]]:
+    r"""The blocks $S_a$ of a square root of the mobility, $M = S S^\mathsf{T}$, for the columns of every layer."""
+    return [jnp.sqrt(rates)[:, None, None] * jax.vmap(_covariance_root)(p.T) for p, rates in zip(net.layers, net.rates, strict=True)]
+
+
+def _through_roots(jac: Float[Array, "n parameters"], roots: Sequence[Array]) -> Float[Array, "n parameters"]:
+    """The product J S. The columns of J come in the order of `network.ravel`, a block for every column of every layer."""
+    ends = np.cumsum([root[..., 0].size for root in roots])
+    parts = zip(jnp.split(jac, ends[:-1], axis=1), roots, strict=True)
+    return jnp.concatenate(
+        [jnp.einsum("nio,iok->nik", part.reshape(-1, *root.shape[:2]), root).reshape(part.shape) for part, root in parts], axis=1
+    )
+
+
+def _covariance_root(column: Float[Array, "d"]) -> Float[Array, "d d"]:
+    """diag(u) (I - u u^T) with u the square root of the column. Its diagonal is a sum, so that no subtraction spoils it."""
+    root = jnp.sqrt(column)
+    itself = jnp.eye(column.shape[0], dtype=bool)
+    others = jnp.sum(jnp.where(itself, 0.0, column[None, :]), axis=1)
+    return root[:, None] * (jnp.diag(others) - jnp.where(itself, 0.0, jnp.outer(root, root)))

@@ -1,0 +1,171 @@
+r"""A scikit-learn estimator: compositions in, compositions out.
+
+A composition is a row of parts that are not negative, of which only the proportions count: soil fractions, vote shares, market shares.
+`FlowRegressor` predicts one composition from another by a flow network, $\hat y = P^{(L-1)} \cdots P^{(0)} x$ with column-stochastic
+layers: column $j$ says where the share of part $j$ goes. Rows are closed to unit mass on the way in, unless told that they are already.
+
+`score` is the coefficient of determination $R^2$ between closed targets and predictions, averaged over the parts.
+
+Everything is computed in double precision, whatever JAX is set to: `fit` asks for 64 bits inside itself only, and `predict` is NumPy.
+This file alone knows scikit-learn.
+"""
+
+import warnings
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Float
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags, check_array, check_random_state
+from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
+
+from whorl import _check
+from whorl.baseline import Rule, Run, boundary, exponentiated_gradient, gauss_newton, learn, natural_gradient
+from whorl.feedback import leaky, rotational
+from whorl.network import Network
+from whorl.policy import Policy, adaptive, step_matched
+from whorl.trajectory import Pair, train
+
+Rows = Float[np.ndarray, "samples _parts"]
+LEARNERS = ("reciprocal", "exponentiated", "natural", "adaptive", "step_matched")
+
+
+class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
+    """Composition-to-composition regression by a flow network.
+
+    Args:
+        hidden: widths of the layers between input and output, none by default.
+        learner: "reciprocal" (the leaky law, which is damped metric Gauss-Newton), "exponentiated" or "natural" (gradients), or a
+            nonreciprocal policy, "adaptive" or "step_matched", which needs at least three output parts.
+        scale: the step scale s of the envelope.
+        epochs: how often every sample is shown.
+        mu: the leak of the learners that solve.
+        omega: the amount of turning of the nonreciprocal ones.
+        full_batch: whether all samples drive every update; not for the nonreciprocal learners.
+        imbalance: spread of the random initial columns.
+        floor: share of every initial column that is spread evenly.
+        normalise: close rows to unit mass; if not, they must have it.
+        random_state: seed of the initial columns, the order of the samples and the turns.
+
+    After `fit`: `layers_`, the matrices from input to output; `n_iter_`, the number of updates; `loss_`, the mean loss at the end;
+    `n_features_in_`, and `feature_names_in_` where the inputs had names.
+    """
+
+    def __init__(
+        self,
+        hidden: tuple[int, ...] = (),
+        *,
+        learner: str = "reciprocal",
+        scale: float = 0.3,
+        epochs: int = 30,
+        mu: float = 0.1,
+        omega: float = 1.0,
+        full_batch: bool = False,
+        imbalance: float = 0.5,
+        floor: float = 0.1,
+        normalise: bool = True,
+        random_state: Any = 0,
+    ) -> None:
+        # Nothing is checked here: scikit-learn sets parameters at will, and `fit` looks at them.
+        self.hidden = hidden
+        self.learner = learner
+        self.scale = scale
+        self.epochs = epochs
+        self.mu = mu
+        self.omega = omega
+        self.full_batch = full_batch
+        self.imbalance = imbalance
+        self.floor = floor
+        self.normalise = normalise
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> "FlowRegressor":
+        """Learn to turn the rows of `X` into those of `y`."""
+        X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
+        if X.shape[1] < 2:
+            raise ValueError("X must have at least 2 parts for their proportions to say anything, but n_features = 1")
+        inputs, targets = self._closed("X", X), self._closed("y", y)
+        seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=2)
+        with jax.enable_x64(True):
+            net = self._network(inputs.shape[1], targets.shape[1], int(seeds[0]))
+            result = self._learned(net, inputs, targets, int(seeds[1]))
+            final = result.net if isinstance(result, Run) else result.nonreciprocal
+            # Plain arrays can be pickled, and read without JAX.
+            self.layers_ = [np.asarray(layer) for layer in final.layers]
+        if not result.completed:
+            warnings.warn(result.status, ConvergenceWarning, stacklevel=2)
+        self.n_iter_ = result.made
+        self.loss_ = float(np.sum((targets - self._flow(inputs)) ** 2) / (2 * len(inputs)))
+        return self
+
+    def predict(self, X: Any) -> Rows:
+        """The compositions that `X` flows into, rows of unit mass."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return self._flow(self._closed("X", X))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R squared of the predicted proportions, averaged over the parts; 1 is perfect, 0 no better than the mean composition."""
+        y = check_array(y, ensure_2d=False, input_name="y")
+        return super().score(X, self._closed("y", y), sample_weight)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        tags.target_tags.positive_only = True
+        tags.target_tags.single_output = False
+        return tags
+
+    def _flow(self, rows: Rows) -> Rows:
+        for layer in self.layers_:
+            rows = rows @ layer.T
+        # The layers conserve mass to round-off; this makes it exact, and the only part of one-part targets exactly one.
+        return rows / rows.sum(axis=1, keepdims=True)
+
+    def _closed(self, name: str, rows: np.ndarray) -> Rows:
+        """Rows of unit mass, from rows of any positive mass where closing is asked for."""
+        if rows.ndim != 2:
+            raise ValueError(f"{name} must have shape (samples, parts), but its shape is {rows.shape}")
+        # In scikit-learn's own words, by which its checks know the reason.
+        check_non_negative(rows, f"FlowRegressor as {name}")
+        sums = rows.sum(axis=1, keepdims=True)
+        if self.normalise:
+            if (sums == 0).any():
+                raise ValueError(f"{name} must have rows with mass, but row {int(np.argmin(sums))} sums to 0")
+            rows = rows / sums
+        with jax.enable_x64(True):
+            return np.asarray(_check.compositions(name, rows, rows.shape[1], np.float64))
+
+    def _network(self, inputs: int, outputs: int, seed: int) -> Network:
+        try:
+            widths = (inputs, *self.hidden, outputs)
+        except TypeError as single:
+            raise ValueError(f"hidden must be a row of widths, but it is {self.hidden!r}") from single
+        return Network.random(widths, seed=seed, imbalance=self.imbalance, floor=self.floor)
+
+    def _learned(self, net: Network, inputs: Rows, targets: Rows, seed: int) -> Run | Pair:
+        learner = self._learner()
+        if isinstance(learner, Policy):
+            if self.full_batch:
+                raise ValueError(f"full_batch must be False for the learner {self.learner!r}, which turns one sample, but it is True")
+            return train(net, inputs, targets, policy=learner, epochs=self.epochs, seed=seed, record=False)
+        return learn(
+            net, inputs, targets, rule=learner, scale=self.scale, epochs=self.epochs, seed=seed, full_batch=self.full_batch, record=False
+        )
+
+    def _learner(self) -> Rule | Policy:
+        """What learns, by name. Asked for one by one, so that a parameter is checked only where it matters."""
+        match self.learner:
+            case "reciprocal":
+                # The same direction twice: among the outputs of one sample, or among the parameters, which are fewer than those of all.
+                return gauss_newton(self.mu) if self.full_batch else boundary(leaky(self.mu))
+            case "exponentiated":
+                return exponentiated_gradient()
+            case "natural":
+                return natural_gradient()
+            case "adaptive" | "step_matched":
+                policy = adaptive if self.learner == "adaptive" else step_matched
+                return policy(self.scale, omega=self.omega, law=rotational(base=leaky(self.mu)))
+        raise ValueError(f"learner must be one of {', '.join(LEARNERS)}, but it is {self.learner!r}")

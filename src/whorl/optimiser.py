@@ -1,0 +1,203 @@
+r"""The updates as optax transformations, for loops that exist already (Eq. 4; Eqs. 18, 20; the envelope of `policy`).
+
+The parameters are any tree of arrays whose columns, along the first axis, are positive and sum to one: layers of a `Network`, or
+the mixing matrices inside a larger model. Both transformations return the additive update $p^+ - p$ of a normalised exponential
+step, so that `optax.apply_updates` lands on $p^+$. Round-off does not add up, because every step normalises anew. A weight stays
+positive as long as one step does not shrink it by more than $10^{15}$; under the envelope of scale $s$ that is at most $e^{s}$.
+
+- `reciprocal` follows the gradient it is given, $s = -\rho\nabla\mathcal L$. Behind a gradient of half the squared residual it is the
+  direct law.
+- `rotational` follows a turned residual, which no gradient knows. It asks for the `inputs` and `targets` of the samples that drive the
+  update, and reads the user's own `predict(params, inputs)`: with $J$ its Jacobian and $K = J M J^\mathsf{T}$, the score is
+  $\rho J^\mathsf{T} (K + \mu I)^{-1} (\alpha e + \sigma\Omega C e)$. The step keeps room for a turn of either sense.
+
+$K$ has a row for every output of every sample that drives. It is built column by column from one linearisation of `predict`, so that
+memory holds one set of parameters and never their Jacobian. This file alone knows optax.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax.typing import ArrayLike
+from jaxtyping import Array, Float, Int, PyTree
+
+from whorl import _check, simplex
+from whorl.policy import envelope
+from whorl.turn import quarter_turn
+
+Columns = PyTree[Float[Array, "_d *_columns"]]
+Predict = Callable[[Any, Any], Array]
+
+
+class RotationalState(NamedTuple):
+    """What the next turning update needs: how many were made, which decides the sense where turns alternate."""
+
+    made: Int[Array, ""]
+
+
+def reciprocal(scale: ArrayLike, rates: Any = 1.0) -> optax.GradientTransformation:
+    """Exponentiated descent along the gradient, with the step that the envelope of `scale` admits.
+
+    `rates` is one number, or a tree like the parameters that holds, for each array, one number or one a column.
+    """
+    size = _check.scalar("scale", scale, above=0.0)
+
+    def init(params: Any) -> optax.EmptyState:
+        _rates(rates, _checked(params))
+        return optax.EmptyState()
+
+    def update(updates: Any, state: Any, params: Any = None) -> tuple[Columns, optax.EmptyState]:
+        columns = _checked(params)
+        scores = jax.tree.map(lambda rate, slope: -rate * slope, _rates(rates, columns), updates)
+        return _difference(columns, scores, envelope(size, columns, scores)), state
+
+    return optax.GradientTransformation(init, update)
+
+
+def rotational(
+    predict: Predict,
+    scale: ArrayLike,
+    *,
+    alpha: ArrayLike = 1.0,
+    omega: ArrayLike = 1.0,
+    mu: ArrayLike = 0.1,
+    turn: int | None = None,
+    rates: Any = 1.0,
+) -> optax.GradientTransformationExtraArgs:
+    """Relax at rate `alpha` while turning at rate `omega`, through the leak `mu`.
+
+    `predict(params, inputs)` gives the outputs of one sample, `(out,)`, or of a batch, `(samples, out)`, with at least three outputs.
+    Every update asks for `inputs` and `targets`: `transformation.update(grads, state, params, inputs=x, targets=y)`. The gradients
+    themselves are not used, and may be the parameters again. `turn` is the sense, +1 or -1; left out, senses alternate and the first is
+    +1, so that what is odd in the sense cancels over time. An update may also be given its own `turn`.
+    """
+    if not callable(predict):
+        raise ValueError(f"predict must be a function of parameters and inputs, but it is {predict!r}")
+    size, leak = _check.scalar("scale", scale, above=0.0), _check.scalar("mu", mu, above=0.0)
+    relax, amount = _check.scalar("alpha", alpha, above=0.0), _check.scalar("omega", omega, least=0.0)
+    _check_turn(turn)
+    fixed = turn
+
+    def init(params: Any) -> RotationalState:
+        _rates(rates, _checked(params))
+        return RotationalState(jnp.zeros((), dtype=jnp.int32))
+
+    def update(
+        updates: Any, state: Any, params: Any = None, *, inputs: Any = None, targets: Any = None, turn: Any = None, **_: Any
+    ) -> tuple[Columns, RotationalState]:
+        columns = _checked(params)
+        _check_given(inputs, targets)
+        straight, turning = _boundary_scores(predict, columns, _rates(rates, columns), inputs, targets, relax, leak)
+        plus, minus = (jax.tree.map(lambda b, r, way=way: b + way * amount * r, straight, turning) for way in (1.0, -1.0))
+        step = jnp.minimum(envelope(size, columns, plus), envelope(size, columns, minus))
+        sense = _sense(fixed if turn is None else turn, state.made)
+        scores = jax.tree.map(lambda up, down: jnp.where(sense > 0, up, down), plus, minus)
+        return _difference(columns, scores, step), RotationalState(state.made + 1)
+
+    return optax.GradientTransformationExtraArgs(init, update)
+
+
+def _boundary_scores(
+    predict: Predict, params: Columns, rates: Columns, inputs: Any, targets: Any, alpha: Array, mu: Array
+) -> tuple[Columns, Columns]:
+    """The reciprocal and the unit rotational score, by one linearisation of `predict` and a solve over the outputs."""
+    outputs, push = jax.linearize(lambda at: predict(at, inputs), params)
+    error = _residual(outputs, targets)
+    pull = jax.linear_transpose(push, params)
+
+    def scores(potential: Float[Array, "n"]) -> Columns:
+        return jax.tree.map(jnp.multiply, rates, pull(potential.reshape(outputs.shape))[0])
+
+    def respond(potential: Float[Array, "n"]) -> Float[Array, "n"]:
+        return push(jax.tree.map(simplex.velocity, params, scores(potential))).ravel()
+
+    identity = jnp.eye(error.size, dtype=error.dtype)
+    # One column after the other: all at once would hold the Jacobian.
+    damped = jax.lax.map(respond, identity) + mu * identity
+    skew = jnp.asarray(quarter_turn(error.shape[-1]), dtype=error.dtype)
+    sides = jnp.stack([(alpha * error).ravel(), (error @ skew.T).ravel()], axis=1)
+    # K is symmetric and the leak makes it positive, whatever `predict` is.
+    potentials = jax.scipy.linalg.solve((damped + damped.T) / 2, sides, assume_a="pos")
+    return scores(potentials[:, 0]), scores(potentials[:, 1])
+
+
+def _residual(outputs: Array, targets: Any) -> Float[Array, "samples out"]:
+    aims = _check.array("targets", targets, np.ndim(targets), outputs.dtype)
+    if outputs.ndim not in (1, 2) or outputs.shape[-1] < 3:
+        raise ValueError(f"predict must return (out,) or (samples, out) with at least 3 outputs, but its shape is {outputs.shape}")
+    if aims.shape != outputs.shape:
+        raise ValueError(f"targets must have the shape {outputs.shape} of the predictions, but their shape is {aims.shape}")
+    return (aims - outputs).reshape(-1, outputs.shape[-1])
+
+
+def _difference(params: Columns, scores: Columns, size: Array) -> Columns:
+    return jax.tree.map(lambda column, score: simplex.step(column, score, size.astype(column.dtype)) - column, params, scores)
+
+
+def _sense(turn: ArrayLike | None, made: Array) -> Array:
+    """The sense of an update: as given, or alternating from +1."""
+    _check_turn(turn)
+    return 1 - 2 * (made % 2) if turn is None else jnp.asarray(turn)
+
+
+def _check_turn(turn: ArrayLike | None) -> None:
+    if turn is not None and _check.known(turn) and (np.ndim(turn) or turn not in (1, -1)):
+        raise ValueError(f"turn must be +1 or -1, or left out to alternate, but it is {turn!r}")
+
+
+def _check_given(inputs: Any, targets: Any) -> None:
+    if inputs is None or targets is None:
+        raise ValueError(f"{'inputs' if inputs is None else 'targets'} must be given to update, but there are none")
+
+
+def _rates(rates: Any, columns: Columns) -> Columns:
+    """One rate a column, with an axis in front that meets every entry of the column."""
+    wanted = jax.tree.structure(columns)
+    # One number alone is for all arrays; a list of numbers is a tree.
+    given = jax.tree.map(lambda _: rates, columns) if jax.tree_util.all_leaves([rates]) and np.ndim(rates) == 0 else rates
+    if jax.tree.structure(given) != wanted:
+        raise ValueError(f"rates must be one number or a tree like the parameters, {wanted}, but they are {jax.tree.structure(given)}")
+    return jax.tree_util.tree_map_with_path(_rate, columns, given)
+
+
+def _rate(path: tuple, column: Array, rate: Any) -> Array:
+    name = f"rates of params{jax.tree_util.keystr(path)}"
+    values = _check.array(name, rate, np.ndim(rate), column.dtype)
+    if values.shape not in ((), column.shape[1:]):
+        raise ValueError(f"{name} must be one number or one a column, {column.shape[1:]}, but the shape is {values.shape}")
+    if _check.known(values) and (np.asarray(values) <= 0).any():
+        raise ValueError(f"{name} must be positive, but the smallest is {np.asarray(values).min():g}")
+    return jnp.broadcast_to(values, column.shape[1:])[None]
+
+
+def _checked(params: Any) -> Columns:
+    """Parameters as arrays whose columns are non-negative and sum to one."""
+    if params is None:
+        raise ValueError("params must be given to update, since a step depends on where it starts, but there are none")
+    columns = jax.tree_util.tree_map_with_path(_checked_array, params)
+    kinds = {str(column.dtype) for column in jax.tree.leaves(columns)}
+    if len(kinds) != 1:
+        raise ValueError(f"params must hold arrays of one floating type, but the types are {', '.join(sorted(kinds)) or 'none'}")
+    return columns
+
+
+def _checked_array(path: tuple, value: Any) -> Array:
+    name = f"params{jax.tree_util.keystr(path)}"
+    column = _check.array(name, value, max(np.ndim(value), 1))
+    if not _check.known(column):
+        return column
+    seen = np.asarray(column)
+    if (seen < 0).any():
+        where = tuple(int(i) for i in np.argwhere(seen < 0)[0])
+        raise ValueError(f"{name} must be non-negative, but {_check.entry(where)} is {seen[where]:g}")
+    sums = seen.sum(axis=0)
+    off = np.abs(sums - 1) > _check.mass_tolerance(seen.dtype)
+    if off.any():
+        where = tuple(int(i) for i in np.argwhere(off)[0])
+        which = f"column {where[0] if len(where) == 1 else where}" if where else "its column"
+        raise ValueError(f"columns of {name} must sum to 1, but {which} sums to {sums[where]:.15g}")
+    return column

@@ -1,0 +1,183 @@
+"""Many pairs at once end where each of them ends alone."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import whorl as wh
+from whorl import _exponential, _fused, _small, ensemble, schedule
+from whorl.ledger import TERMS
+
+
+def pairs_of(count, widths=(3, 3), epochs=5, seed=0):
+    rng = np.random.default_rng(seed)
+    nets = wh.stack([wh.Network.random(widths, imbalance=8 * rng.random(), floor=0.1, seed=rng) for _ in range(count)])
+    tasks = [wh.Task.random(widths[0], widths[-1], seed=rng) for _ in range(count)]
+    order = np.stack([schedule.permuted(widths[0] + 3, epochs, rng) for _ in range(count)])
+    turns = np.stack([schedule.fair_turns(order.shape[1], rng) for _ in range(count)])
+    inputs, targets = np.stack([task.inputs for task in tasks]), np.stack([task.targets for task in tasks])
+    return nets, {"inputs": inputs, "targets": targets, "schedule": order, "turns": turns}
+
+
+def many(nets, data, policy, **options):
+    return wh.train_many(nets, data["inputs"], data["targets"], policy=policy, schedule=data["schedule"], turns=data["turns"], **options)
+
+
+def alone(nets, data, policy, number):
+    net = jax.tree.map(lambda leaf: leaf[number], nets)
+    order, turns = data["schedule"][number], data["turns"][number]
+    return wh.train(net, data["inputs"][number], data["targets"][number], policy=policy, schedule=order, turns=turns)
+
+
+def assert_same(result, number, pair):
+    for ours, theirs in ((result.nonreciprocal, pair.nonreciprocal), (result.native, pair.native)):
+        for layer, other in zip(ours.layers, theirs.layers, strict=True):
+            np.testing.assert_allclose(layer[number], other, rtol=1e-12)
+    for term in TERMS:
+        np.testing.assert_allclose(getattr(result.updates, term)[number], getattr(pair.updates.entry, term), atol=1e-15)
+    assert result.losses[0][number] == pytest.approx(float(pair.ledger.nonreciprocal), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        wh.step_matched(0.2),
+        wh.adaptive(0.2, omega=0.5),
+        wh.adaptive(0.1, gate="always"),
+        wh.native(0.2),
+        wh.step_matched(0.2, gate="never"),
+    ],
+    ids=["step-matched", "adaptive", "always", "native", "never"],
+)
+def test_the_lanes_follow_the_general_loop(policy):
+    nets, data = pairs_of(3, (3, 3, 3))
+    assert ensemble._lane_kind(nets, policy) is not None
+    result = many(nets, data, policy, record=True)
+    for number in range(3):
+        assert_same(result, number, alone(nets, data, policy, number))
+    assert result.closure.max() <= 1e-14
+
+
+def test_another_leak_goes_through_the_lanes_too():
+    nets, data = pairs_of(2)
+    policy = wh.adaptive(0.2, law=wh.rotational(base=wh.leaky(0.03)))
+    assert_same(many(nets, data, policy, record=True), 1, alone(nets, data, policy, 1))
+
+
+@pytest.mark.parametrize(
+    ("widths", "policy"),
+    [((2, 4, 3), wh.adaptive(0.2)), ((3, 3), wh.adaptive(0.2, law=wh.rotational(base=wh.leaky(0.1), alpha=2.0)))],
+    ids=["other widths", "another law"],
+)
+def test_what_the_lanes_cannot_do_goes_through_the_general_loop(widths, policy):
+    nets, data = pairs_of(2, widths)
+    assert ensemble._lane_kind(nets, policy) is None
+    result = many(nets, data, policy, record=True)
+    assert_same(result, 1, alone(nets, data, policy, 1))
+    assert result.closure.max() <= 1e-14
+
+
+def test_the_number_of_workers_changes_no_bit():
+    nets, data = pairs_of(300)
+    one, two = (many(nets, data, wh.adaptive(0.2), workers=workers) for workers in (1, 2))
+    for ours, theirs in zip(jax.tree.leaves(one), jax.tree.leaves(two), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_pair_does_not_change_when_others_join_it():
+    nets, data = pairs_of(70)
+    few = jax.tree.map(lambda leaf: leaf[:3], nets), {name: array[:3] for name, array in data.items()}
+    whole, part = many(nets, data, wh.adaptive(0.2)), many(*few, wh.adaptive(0.2))
+    np.testing.assert_array_equal(whole.gap[:3], part.gap)
+
+
+@pytest.mark.timeout(150)
+def test_eight_thousand_pairs_reach_the_end_on_both_roads():
+    nets, data = pairs_of(64, epochs=1)
+    copies = jax.tree.map(lambda leaf: jnp.tile(leaf, (128, *[1] * (leaf.ndim - 1))), nets)
+    batch = {name: np.tile(array, (128, *[1] * (array.ndim - 1))) for name, array in data.items()}
+    by_lanes = many(copies, batch, wh.adaptive(0.2))
+    by_loop = many(copies, batch, wh.adaptive(0.2, law=wh.rotational(base=wh.leaky(0.1), skew=wh.quarter_turn(3))))
+    assert by_lanes.completed.all()
+    assert len(by_lanes.gap) == 8192
+    np.testing.assert_allclose(by_lanes.gap, by_loop.gap, atol=1e-15)
+
+
+def test_a_pair_that_stops_does_not_disturb_the_others():
+    nets, data = pairs_of(4)
+    # Hardly more than the smallest number, in a column that must lose it.
+    layers = np.array(nets.layers[0])
+    layers[2] = [[2.3e-308, 0.3, 0.3], [2.3e-308, 0.3, 0.3], [1.0, 0.4, 0.4]]
+    nets = nets.with_layers([jnp.asarray(layers)])
+    data["inputs"][2], data["targets"][2] = [0.6, 0.2, 0.2], [0.0, 0.0, 1.0]
+    result = many(nets, data, wh.adaptive(1.0, gate="always"), record=True)
+    pair = alone(nets, data, wh.adaptive(1.0, gate="always"), 2)
+    assert result.completed.tolist() == [True, True, False, True]
+    assert result.made[2] == pair.made < result.scheduled
+    assert np.isfinite(result.losses).all()
+    assert_same(result, 0, alone(nets, data, wh.adaptive(1.0, gate="always"), 0))
+    assert "3 of 4 pairs completed" in str(result)
+
+
+def test_the_short_exponential_is_good_to_round_off():
+    for reach, allowed in ((0.2, 2), (1.0, 6)):
+        argument = np.linspace(-reach, reach, 20001)
+        even, odd = _exponential.parts(jnp.asarray(argument))
+        exact = np.exp(argument.astype(np.longdouble))
+        error = np.abs(np.asarray(even + odd).astype(np.longdouble) / exact - 1)
+        assert float(error.max()) < allowed * np.finfo(float).eps
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 9])
+def test_small_inverses_are_those_of_lapack(size):
+    root = np.random.default_rng(size).standard_normal((size, size))
+    matrix = root @ root.T + 0.1 * np.eye(size)
+    inverse = np.linalg.inv(matrix)
+    np.testing.assert_allclose(_small.inverse(jnp.asarray(matrix)), inverse, atol=1e-13 * np.abs(inverse).max())
+
+
+def test_the_marks_on_a_program_change_no_value():
+    value = jnp.arange(5.0)
+    np.testing.assert_array_equal(jax.jit(lambda x: _fused.keep(x * 2))(value), 2 * value)
+    np.testing.assert_array_equal(jax.jit(_fused.whole(lambda x: x * 2))(value), 2 * value)
+
+
+@pytest.mark.usefixtures("as_users_call_it")
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"workers": 0}, "workers must be a whole number of at least 1, but it is 0"),
+        ({"policy": None}, r"policy must be native\(...\)"),
+        ({"schedule": np.zeros(30, dtype=int)}, r"schedule must have shape \(2, updates\), but its shape is \(30,\)"),
+        ({"schedule": np.full((2, 30), 6)}, "schedule must name samples from 0 to 5, but entry 0 is 6"),
+        ({"turns": np.zeros((2, 30), dtype=int)}, r"turns must be \+1 or -1, but entry 0 is 0"),
+        ({"inputs": np.full((2, 6, 3), 0.5)}, r"inputs must have rows of unit mass, but row \(0, 0\) sums to 1.5"),
+        (
+            {"inputs": np.full((3, 6, 3), 1 / 3)},
+            r"inputs must have shape \(2, samples, 3\) with at least one sample, but its shape is \(3, 6, 3\)",
+        ),
+        ({"targets": np.full((2, 5, 3), 1 / 3)}, "targets must have one row an input, but there are 5 targets and 6 inputs"),
+        ({"nets": wh.Network.random((3, 3), seed=0)}, r"nets must be a stack of networks, made by stack\(\[...\]\)"),
+    ],
+)
+def test_a_bad_ensemble_is_refused_in_one_sentence(change, message):
+    nets, data = pairs_of(2)
+    given = {"nets": nets, "policy": wh.adaptive(0.1)} | data | change
+    with pytest.raises(ValueError, match=message):
+        wh.train_many(**given)
+
+
+@pytest.mark.parametrize(
+    ("nets", "message"),
+    [
+        ([], "nets must hold at least one network, but it is empty"),
+        (
+            [wh.Network.random((3, 3), seed=0), wh.Network.random((3, 4), seed=0)],
+            r"nets must share the widths \(3, 3\) .* network 1 has \(3, 4\)",
+        ),
+    ],
+)
+def test_networks_that_do_not_stack_are_refused(nets, message):
+    with pytest.raises(ValueError, match=message):
+        wh.stack(nets)
