@@ -59,6 +59,7 @@ def test_the_lanes_follow_the_general_loop(policy):
     assert result.closure.max() <= 1e-14
 
 
+@pytest.mark.slow
 def test_another_leak_goes_through_the_lanes_too():
     nets, data = pairs_of(2)
     policy = wh.adaptive(0.2, law=wh.rotational(base=wh.leaky(0.03)))
@@ -67,8 +68,10 @@ def test_another_leak_goes_through_the_lanes_too():
 
 @pytest.mark.parametrize(
     ("widths", "policy"),
-    [((2, 4, 3), wh.adaptive(0.2)), ((3, 3), wh.adaptive(0.2, law=wh.rotational(base=wh.leaky(0.1), alpha=2.0)))],
-    ids=["other widths", "another law"],
+    [
+        pytest.param((2, 4, 3), wh.adaptive(0.2), id="other widths"),
+        pytest.param((3, 3), wh.adaptive(0.2, law=wh.rotational(base=wh.leaky(0.1), alpha=2.0)), id="another law", marks=pytest.mark.slow),
+    ],
 )
 def test_what_the_lanes_cannot_do_goes_through_the_general_loop(widths, policy):
     nets, data = pairs_of(2, widths)

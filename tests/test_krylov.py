@@ -28,11 +28,11 @@ def test_the_wide_response_is_the_careful_one(broad, selected):
     np.testing.assert_allclose(response @ potential, expected, rtol=0, atol=1e-14 * float(jnp.abs(expected).max()))
 
 
-@pytest.mark.parametrize("law", [wh.direct(), wh.leaky(0.1), wh.leaky(1e-3), wh.spectral(lambda x: x / (1 + x)), wh.repair()])
-def test_lanczos_reaches_the_dense_answer(broad, law):
-    net, inputs, targets = broad
-    response = wh.response(net, inputs, selected=0)
-    error = wh.residual(net, inputs, targets)[:1]
+@pytest.mark.parametrize("law", [wh.leaky(0.1), wh.leaky(1e-3), wh.spectral(lambda x: x / (1 + x)), wh.repair()])
+def test_lanczos_reaches_the_dense_answer(law):
+    net, task = wh.Network.random((4, 30, 30), seed=4, floor=0.1), wh.Task.random(4, 30, seed=5)
+    response = wh.response(net, task.inputs, selected=0)
+    error = wh.residual(net, task.inputs, task.targets)[:1]
     dense = law(response, error)
     answer = wh.krylov(law, tol=1e-11)(response, error)
     assert float(jnp.linalg.norm(answer - dense) / jnp.linalg.norm(dense)) < 1e-10

@@ -110,7 +110,8 @@ def score_range(columns: Any, scores: Any) -> Float[Array, ""]:
         top = jnp.max(jnp.where(inside, score, -jnp.inf), axis=0)
         return jnp.max(top - jnp.min(jnp.where(inside, score, jnp.inf), axis=0))
 
-    return jnp.max(jnp.stack(jax.tree.leaves(jax.tree.map(widest, columns, scores))))
+    leaves = zip(jax.tree.leaves(columns), jax.tree.leaves(scores), strict=True)
+    return jnp.max(jnp.stack([widest(layer, score) for layer, score in leaves]))
 
 
 def reserved(scale: Array, omega: Array, view: View) -> Float[Array, ""]:
