@@ -12,36 +12,8 @@ import pytest
 import whorl
 
 SOURCE = Path(whorl.__file__).parent
-ORDER = [
-    "_check",
-    "_construct",
-    "simplex",
-    "network",
-    "wide",
-    "task",
-    "response",
-    "_small",
-    "turn",
-    "feedback",
-    "preconditioner",
-    "reciprocity",
-    "integrability",
-    "curvature",
-    "flow",
-    "krylov",
-    "schedule",
-    "policy",
-    "optimiser",
-    "ledger",
-    "trajectory",
-    "baseline",
-    "estimator",
-    "_exponential",
-    "_fused",
-    "lanes",
-    "ensemble",
-    "plot",
-]
+PAGE = Path(__file__).parent.parent / "docs" / "architecture.md"
+ORDER = re.findall(r"`(\w+)\.py`(?=[^\n]* \|)", PAGE.read_text().split("## Contracts")[0])  # the order that the page shows is the law
 PUBLIC = [name for name, value in vars(whorl).items() if not name.startswith("_") and not inspect.ismodule(value)]
 
 
