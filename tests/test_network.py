@@ -381,3 +381,25 @@ def test_double_precision_is_refused_in_32_bit_mode_and_single_precision_works_t
         "call jax.config.update('jax_enable_x64', True) first, or pass float32 arrays"
     )
     assert values == ["float32 True"] * 6
+
+
+@pytest.mark.usefixtures("as_users_call_it")
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: wh.Network(3), "layers must be a list, but it is 3"),
+        (lambda: wh.Network("abc"), "layers must be a list, but it is 'abc'"),
+        (lambda: wh.Network.random(3, seed=1), "widths must be a list, but it is 3"),
+        (lambda: wh.predict("net", np.eye(3)), "net must be a Network, but it is 'net'"),
+        (lambda: wh.loss(None, np.eye(3), np.eye(3)), "net must be a Network, but it is None"),
+        (lambda: wh.response(3, np.eye(3)), "net must be a Network, but it is 3"),
+        (lambda: wh.closed_loop(3, wh.direct()), "response must be a Response, but it is 3"),
+        (lambda: wh.preconditioner(3, wh.direct()), "response must be a Response, but it is 3"),
+        (lambda: wh.certify(np.eye(2)), "loop must be a ClosedLoop, but it is array"),
+        (lambda: wh.dissipation(None, np.eye(2)), "loop must be a ClosedLoop, but it is None"),
+        (lambda: wh.plot.waterfall(3), "ledger must be a Ledger, but it is 3"),
+    ],
+)
+def test_an_object_of_the_wrong_kind_is_refused_in_one_sentence(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -93,6 +93,19 @@ def scalar(name: str, value: ArrayLike, *, above: float | None = None, least: fl
     return result
 
 
+def instance(name: str, value: Any, kind: type) -> None:
+    """An object of the library's own."""
+    if not isinstance(value, kind):
+        raise ValueError(f"{name} must be a {kind.__name__}, but it is {value!r}")
+
+
+def listed(name: str, value: Any) -> list[Any]:
+    """The items of a list, or of an array along its first axis."""
+    if isinstance(value, str) or not hasattr(value, "__len__") or not hasattr(value, "__getitem__"):
+        raise ValueError(f"{name} must be a list, but it is {value!r}")
+    return [value[number] for number in range(len(value))]
+
+
 def index(name: str, value: Any, size: int) -> int:
     """A whole number in [0, size)."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):

@@ -13,7 +13,7 @@ from whorl._check import Numbers
 
 def widths(given: Sequence[int]) -> tuple[int, ...]:
     """At least an input and an output width, each a positive whole number."""
-    sizes = tuple(given)
+    sizes = tuple(_check.listed("widths", given))
     if len(sizes) < 2:
         raise ValueError(f"widths must name at least an input and an output width, but it is {sizes}")
     for size in sizes:
@@ -24,7 +24,7 @@ def widths(given: Sequence[int]) -> tuple[int, ...]:
 
 def layers(given: Sequence[Numbers], support: Sequence[Numbers] | None) -> tuple[Array, ...]:
     """Matrices that fit behind each other, with positive columns of unit sum on their support."""
-    arrays = [_check.array(f"layer {number}", layer, 2) for number, layer in enumerate(given)]
+    arrays = [_check.array(f"layer {number}", layer, 2) for number, layer in enumerate(_check.listed("layers", given))]
     if not arrays:
         raise ValueError("layers must hold at least one layer, but it is empty")
     for number, layer in enumerate(arrays):

@@ -102,6 +102,7 @@ class Network(eqx.Module):
 
 def checked_data(net: Network, inputs: Numbers, targets: Numbers) -> tuple[Array, Array]:
     """Inputs and targets that fit the network and each other."""
+    _check.instance("net", net, Network)
     inputs = _check.compositions("inputs", inputs, net.widths[0], net.dtype)
     targets = _check.compositions("targets", targets, net.widths[-1], net.dtype)
     _check.same_samples(inputs, targets)
@@ -118,6 +119,7 @@ def flows(net: Network, inputs: Flows) -> tuple[Flows, ...]:
 
 def predict(net: Network, inputs: Numbers) -> Float[Array, "samples out"]:
     """What flows out at each output, for each sample."""
+    _check.instance("net", net, Network)
     return flows(net, _check.compositions("inputs", inputs, net.widths[0], net.dtype))[-1]
 
 

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from whorl import _check
 from whorl.ledger import TERMS, Ledger
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ def waterfall(ledger: Ledger) -> "Figure":
     """Draw how a ledger leads from the native learner's final loss, term by term, to the nonreciprocal learner's."""
     from matplotlib.figure import Figure
 
+    _check.instance("ledger", ledger, Ledger)
     terms = np.array([float(getattr(ledger.sums, term)) for term in TERMS])
     ends = float(ledger.native) + np.cumsum(terms)
     figure = Figure(figsize=(5.6, 3.6), layout="constrained")

@@ -47,6 +47,7 @@ class Preconditioner(eqx.Module):
 
 def preconditioner(response: Response, law: SpectralLaw, tol: float = 1e-10) -> Preconditioner:
     """The preconditioner H of a spectral law (Eq. 16). Modes below `tol` times the largest eigenvalue count as zero."""
+    _check.instance("response", response, Response)
     if not isinstance(law, SpectralLaw):
         raise ValueError(f"law must be a spectral law, since only these are preconditioned gradients, but it is {law!r}")
     spectrum = response.spectrum(float(_check.scalar("tol", tol, least=0.0)))

@@ -107,6 +107,7 @@ class Certificate(eqx.Module):
 
 def closed_loop(response: Response, law: Law, *, tol: float = 1e-10) -> ClosedLoop:
     """The loop that `law` closes around `response`. Directions below `tol` times the strongest response are not identifiable."""
+    _check.instance("response", response, Response)
     if not isinstance(law, Law):
         raise ValueError(f"law must be a boundary law such as direct() or leaky(0.1), but it is {law!r}")
     tol = float(_check.scalar("tol", tol, least=0.0))
@@ -131,6 +132,7 @@ def certify(loop: ClosedLoop, *, tol: float | None = None) -> Certificate:
     The loop counts as reciprocal when its skew part is at most `tol` of its size. Left out, `tol` is 1e-12, or the round-off of the
     product K B where that is more, as it is for the inverse of an ill-conditioned response.
     """
+    _check.instance("loop", loop, ClosedLoop)
     matrix = loop.restricted()
     limit = max(1e-12, loop.roundoff) if tol is None else float(_check.scalar("tol", tol, least=0.0))
     values = np.linalg.eigvals(np.asarray(matrix)).astype(complex)
@@ -140,6 +142,7 @@ def certify(loop: ClosedLoop, *, tol: float | None = None) -> Certificate:
 
 def dissipation(loop: ClosedLoop, residual: Numbers) -> Dissipation:
     r"""Split $-\dot{\mathcal L} = e^\mathsf{T}\mathcal{R}e$ over the modes of the symmetric part of the loop (Eq. 15)."""
+    _check.instance("loop", loop, ClosedLoop)
     error = loop.response.coordinates(loop.response.field("residual", residual))
     rates, modes = jnp.linalg.eigh((loop.reduced + loop.reduced.T) / 2)
     return Dissipation(rates[::-1], ((modes.T @ error) ** 2)[::-1])

@@ -147,6 +147,7 @@ def response(net: Network, inputs: Numbers, *, selected: int | None = None, adjo
     `adjoint` gives other layers, of the same shapes, for the way back: a device whose backward transport does not match the forward
     one. They need not conserve anything, and K is then not symmetric in general.
     """
+    _check.instance("net", net, Network)
     rows = selected_rows(_check.compositions("inputs", inputs, net.widths[0], net.dtype), selected)
     if adjoint is None:
         return Response(net, flows(net, rows), net.layers, True)
