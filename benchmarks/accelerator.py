@@ -18,19 +18,15 @@ from whorl.ensemble import _lane_program
 
 
 def problem(depth: int, pairs: int, updates: int) -> tuple:
-    """Random networks, tasks, schedules and turns, the pairs along the last axis."""
+    """Random layers, inputs, targets, schedules and turns for every pair."""
     rng = np.random.default_rng(depth)
-    weights = np.exp(4.0 * rng.standard_normal((depth, 3, 3, pairs)))
-    layers = 0.9 * weights / weights.sum(axis=1, keepdims=True) + 0.1 / 3
-    inputs = np.concatenate(
-        [np.broadcast_to(np.eye(3)[:, :, None], (3, 3, pairs)), np.moveaxis(rng.dirichlet(np.ones(3), (3, pairs)), 2, 1)]
-    )
-    teacher = np.moveaxis(rng.dirichlet(np.ones(3), (3, pairs)), 1, 2)
-    targets = np.einsum("sip,iap->sap", inputs, teacher)
-    order = rng.permuted(np.broadcast_to(np.arange(6, dtype=np.int32)[:, None, None], (6, updates // 6, pairs)), axis=0)
-    order = np.moveaxis(order, 0, 1).reshape(updates, pairs)
-    turns = (2 * rng.integers(0, 2, (updates, pairs)) - 1).astype(np.int32)
-    return layers, inputs, targets, order, turns
+    weights = np.exp(4.0 * rng.standard_normal((depth, pairs, 3, 3)))
+    layers = 0.9 * weights / weights.sum(axis=2, keepdims=True) + 0.1 / 3
+    inputs = np.concatenate([np.broadcast_to(np.eye(3), (pairs, 3, 3)), rng.dirichlet(np.ones(3), (pairs, 3))], axis=1)
+    targets = inputs @ rng.dirichlet(np.ones(3), (pairs, 3))
+    epochs = np.broadcast_to(np.arange(6, dtype=np.int32), (pairs, updates // 6, 6))
+    turns = (2 * rng.integers(0, 2, (pairs, updates)) - 1).astype(np.int32)
+    return layers, inputs, targets, rng.permuted(epochs, axis=2).reshape(pairs, updates), turns
 
 
 def main() -> None:
@@ -43,8 +39,8 @@ def main() -> None:
     print(f"{jax.devices()[0].device_kind}, jax {jax.__version__}: {asked.pairs} pairs, {asked.updates} updates, float64")
     for depth in asked.depths:
         host = problem(depth, asked.pairs, asked.updates)
-        numbers = np.repeat(np.array([[0.2], [1.0], [0.1]]), asked.pairs, axis=1)
-        data = [jnp.asarray(array) for array in (host[0], host[1], host[2][:, :2], *host[3:], numbers)]
+        numbers = np.broadcast_to(np.array([0.2, 1.0, 0.1]), (asked.pairs, 3))
+        data = [[jnp.asarray(layer) for layer in host[0]], *(jnp.asarray(array) for array in (*host[1:], numbers))]
         for record in (False, True):
             program = _lane_program("step_matched", "curvature", record)
             start = time.perf_counter()
@@ -64,9 +60,10 @@ def agreement(depth: int, host: tuple, out: tuple) -> None:
     """The first pairs again through the general loop."""
     worst = 0.0
     for pair in range(3):
-        layers, inputs, targets, order, turns = (array[..., pair] for array in host)
-        one = wh.train(wh.Network(list(layers)), inputs, targets, policy=wh.step_matched(0.2), schedule=order, turns=turns)
-        worst = max(worst, float(np.abs(np.asarray(out[2])[..., pair] - np.stack(one.nonreciprocal.layers)).max()))
+        inputs, targets, order, turns = (array[pair] for array in host[1:])
+        one = wh.train(wh.Network(list(host[0][:, pair])), inputs, targets, policy=wh.step_matched(0.2), schedule=order, turns=turns)
+        for ours, theirs in zip(out[2], one.nonreciprocal.layers, strict=True):
+            worst = max(worst, float(np.abs(np.asarray(ours[pair]) - np.asarray(theirs)).max()))
     print(f"depth {depth}: largest difference of a final weight from the general loop {worst:.1e}")
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import whorl as wh
 from whorl import simplex, wide
-from whorl.network import push_forward
+from whorl.network import jet, push_forward
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +26,24 @@ def test_the_wide_response_is_the_careful_one(broad, selected):
     expected = push_forward(net, response.flows, careful)
     assert wide.is_wide(net)
     np.testing.assert_allclose(response @ potential, expected, rtol=0, atol=1e-14 * float(jnp.abs(expected).max()))
+
+
+def test_the_wide_jet_is_the_careful_one(broad):
+    net, inputs, targets = broad
+    found = wh.curvature(net, inputs, targets, selected=1, law=wh.rotational(base=wh.krylov(wh.leaky(0.1), tol=1e-13)))
+    _, turning = wh.turn_scores(net, inputs, targets, selected=1, law=wh.rotational(base=wh.leaky(0.1)))
+    first = [simplex.velocity(p, s) for p, s in zip(net.layers, turning, strict=True)]
+    second = [simplex.acceleration(p, s) for p, s in zip(net.layers, turning, strict=True)]
+    _, displacement, bending = jet(net, jnp.asarray(inputs), first, second)
+    np.testing.assert_allclose(found.displacement, displacement, rtol=0, atol=1e-12 * float(jnp.abs(displacement).max()))
+    np.testing.assert_allclose(found.bending, bending, rtol=0, atol=1e-12 * float(jnp.abs(bending).max()))
+
+
+def test_a_krylov_base_turns_without_building_the_response(broad, monkeypatch):
+    net, inputs, targets = broad
+    monkeypatch.setattr(type(wh.response(net, inputs)), "dense", None)
+    pair = wh.rotational(base=wh.krylov(wh.leaky(0.1))).parts(wh.response(net, inputs, selected=0), wh.residual(net, inputs, targets)[:1])
+    assert all(bool(jnp.all(jnp.isfinite(part))) for part in pair)
 
 
 @pytest.mark.parametrize("law", [wh.leaky(0.1), wh.leaky(1e-3), wh.spectral(lambda x: x / (1 + x)), wh.repair()])

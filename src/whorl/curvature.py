@@ -10,11 +10,11 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
-from whorl import _check, simplex
+from whorl import _check, simplex, wide
 from whorl._check import Numbers
 from whorl.feedback import Rotational, rotational
 from whorl.network import Layer, Network, checked_data, jet, loss, selected_rows
-from whorl.response import Fields, response
+from whorl.response import Fields, Response, response
 
 Scores = tuple[Layer, ...]
 
@@ -61,10 +61,7 @@ def curvature(net: Network, inputs: Numbers, targets: Numbers, *, selected: int 
     """
     inputs, targets = checked_data(net, inputs, targets)
     law = rotational() if law is None else law
-    _, turning = _turn_scores(net, inputs, targets, selected, law)
-    first = [simplex.velocity(p, s) for p, s in zip(net.layers, turning, strict=True)]
-    second = [simplex.acceleration(p, s) for p, s in zip(net.layers, turning, strict=True)]
-    predictions, displacement, bending = jet(net, inputs, first, second)
+    predictions, displacement, bending = _turning_jet(net, inputs, targets, selected, law)
     error = targets - predictions
     coefficient = (jnp.sum(displacement**2) - jnp.sum(error * bending)) / (2 * inputs.shape[0])
     result = Curvature(displacement, bending, coefficient, _ratio(error, displacement, bending, selected))
@@ -93,13 +90,28 @@ def even_difference(
     return difference
 
 
+def _turning_jet(net: Network, inputs: Array, targets: Array, selected: int | None, law: Rotational) -> tuple[Fields, Fields, Fields]:
+    """Predictions and their first two derivatives along the path of the unit rotational score."""
+    driven, (_, potential) = _driven(net, inputs, targets, selected, law)
+    if driven.samples == 1 and wide.is_wide(net):
+        return wide.jet_single(net, inputs, driven.flows, potential)
+    turning = driven.scores(potential)
+    first = [simplex.velocity(p, s) for p, s in zip(net.layers, turning, strict=True)]
+    second = [simplex.acceleration(p, s) for p, s in zip(net.layers, turning, strict=True)]
+    return jet(net, inputs, first, second)
+
+
 def _turn_scores(net: Network, inputs: Array, targets: Array, selected: int | None, law: Rotational) -> tuple[Scores, Scores]:
+    driven, (straight, turning) = _driven(net, inputs, targets, selected, law)
+    return driven.scores(straight), driven.scores(turning)
+
+
+def _driven(net: Network, inputs: Array, targets: Array, selected: int | None, law: Rotational) -> tuple[Response, tuple[Fields, Fields]]:
+    """The response of the driving samples, and the reciprocal and the rotational potential on it."""
     if not isinstance(law, Rotational):
         raise ValueError(f"law must be rotational(...), since it has to name a turn, but it is {law!r}")
     driven = response(net, inputs, selected=selected)
-    error = selected_rows(targets, selected) - driven.flows[-1]
-    straight, turning = law.parts(driven, error)
-    return driven.scores(straight), driven.scores(turning)
+    return driven, law.parts(driven, selected_rows(targets, selected) - driven.flows[-1])
 
 
 def _ratio(error: Fields, displacement: Fields, bending: Fields, selected: int | None) -> Float[Array, ""]:

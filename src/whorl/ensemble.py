@@ -78,7 +78,7 @@ def stack(nets: Sequence[Network]) -> Network:
             raise ValueError(
                 f"nets must share the widths {nets[0].widths} and one type, but network {number} has {net.widths}, {net.dtype}"
             )
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *nets)
+    return jax.tree.map(lambda *leaves: jnp.asarray(np.stack([np.asarray(leaf) for leaf in leaves])), *nets)
 
 
 def train_many(
@@ -148,34 +148,33 @@ def _lane_kind(nets: Network, policy: Policy) -> tuple[str, str] | None:
 
 def _by_lanes(nets: Network, policy: Policy, kind: tuple[str, str], data: tuple, record: bool, workers: int) -> Ensemble:
     assert isinstance(policy.law.base, Leaky)
-    x, y, order, turns = (np.moveaxis(array, 0, -1) for array in data)
-    layers = np.stack([np.moveaxis(np.asarray(layer), 0, -1) for layer in nets.layers])
+    pairs, updates = data[2].shape
     numbers = np.array([float(policy.scale), float(policy.omega), float(policy.law.base.mu)])
-    arrays = (layers, x, y[:, :2], order, turns, np.repeat(numbers[:, None], layers.shape[-1], axis=1))
-    size = CHUNK if _fused.on_cpu() else layers.shape[-1]
-    sums, rows, turning, native, start, one, other = _in_chunks(_lane_program(*kind, record), arrays, -1, size, workers)
-
-    def back(ends: np.ndarray) -> Network:
-        return nets.with_layers([jnp.asarray(np.moveaxis(layer, -1, 0)) for layer in ends])
-
-    updates = None if rows is None else Entry(*(jnp.asarray(rows[:, n].T) for n in range(4)))
-    account = Entry(*(jnp.asarray(term) for term in sums))
-    made = np.full(len(start), order.shape[0])
-    return Ensemble(back(turning), back(native), account, updates, start, (one, other), made, order.shape[0])
+    arrays = (nets.layers, *data, np.broadcast_to(numbers, (pairs, 3)))
+    size = CHUNK if _fused.on_cpu() else pairs
+    sums, rows, turning, native, start, one, other = _in_chunks(_lane_program(*kind, record), arrays, size, workers)
+    kept = None if rows is None else Entry(*map(jnp.asarray, rows))
+    one_end, other_end = (nets.with_layers([jnp.asarray(layer) for layer in layers]) for layers in (turning, native))
+    return Ensemble(one_end, other_end, Entry(*map(jnp.asarray, sums)), kept, start, (one, other), np.full(pairs, updates), updates)
 
 
 @functools.cache
 def _lane_program(policy: str, gate: str, record: bool) -> Callable[..., Any]:
+    """A compiled chunk: pairs first on the way in and out, as users have them, and last in between, as `lanes` wants them."""
+
     def block(layers: Array, x: Array, y: Array, samples: Any, order: Array, turns: Array, numbers: Array) -> Any:
         rule = lanes.Rule(numbers[0], numbers[1], numbers[2], policy, gate)
         return lanes.train(layers, x, y, samples, order, turns, rule, record)
 
-    def chunk(layers: Array, x: Array, y: Array, order: Array, turns: Array, numbers: Array) -> Any:
-        samples, rest = lanes.compress(x, y)
-        data = (layers, x, y, samples, order, turns, numbers)
+    def chunk(layers: Sequence[Array], *given: Array) -> Any:
+        x, y, order, turns, numbers = (jnp.moveaxis(array, 0, -1) for array in given)
+        samples, rest = lanes.compress(x, y[:, :2])
+        data = (jnp.stack([jnp.moveaxis(layer, 0, -1) for layer in layers]), x, y[:, :2], samples, order, turns, numbers)
         work = _fused.whole(lambda data: _block_by_block(block, data) if _fused.on_cpu() else block(*data))
-        *account, start, one, other = work(data)
-        return *account, start + rest, one + rest, other + rest
+        sums, rows, turning, native, *losses = work(data)
+        ends = ([jnp.moveaxis(layer, -1, 0) for layer in layers] for layers in (turning, native))
+        kept = None if rows is None else [rows[:, n].T for n in range(4)]
+        return list(sums), kept, *ends, *(loss + rest for loss in losses)
 
     return jax.jit(chunk, compiler_options=_fused.compiler_options())
 
@@ -195,18 +194,22 @@ def _block_by_block(function: Callable[..., Any], data: Any) -> Any:
     return jax.lax.fori_loop(0, size // BLOCK, write, empty)
 
 
-def _in_chunks(call: Callable[..., Any], arrays: Any, axis: int, size: int, workers: int) -> Any:
-    """Call on pieces of `size` along one axis, on several threads, and join what comes back; the last piece is filled up."""
-    total = jax.tree.leaves(arrays)[0].shape[axis]
+def _in_chunks(call: Callable[..., Any], arrays: Any, size: int, workers: int) -> Any:
+    """Call on pieces of `size` pairs, on several threads, and join what comes back; the last piece is filled up."""
+    host = jax.tree.map(np.asarray, arrays)
+    total = jax.tree.leaves(host)[0].shape[0]
 
     def piece(first: int) -> Any:
-        where = np.minimum(np.arange(first, first + size), total - 1)
-        return jax.tree.map(np.asarray, call(*jax.tree.map(lambda a: np.take(np.asarray(a), where, axis=axis), arrays)))
+        def cut(array: np.ndarray) -> np.ndarray:
+            part = array[first : first + size]
+            return part if len(part) == size else np.concatenate([part, np.repeat(part[-1:], size - len(part), axis=0)])
+
+        return jax.tree.map(np.asarray, call(*jax.tree.map(cut, host)))
 
     # XLA lets go of the interpreter while it runs, so that threads are enough to use every core.
     with ThreadPoolExecutor(workers) as pool:
         pieces = list(pool.map(piece, range(0, total, size)))
-    return jax.tree.map(lambda *parts: np.concatenate(parts, axis=axis).take(np.arange(total), axis=axis), *pieces)
+    return jax.tree.map(lambda *parts: parts[0][:total] if len(parts) == 1 else np.concatenate(parts)[:total], *pieces)
 
 
 def _mended(result: Ensemble, nets: Network, policy: Policy, data: tuple) -> Ensemble:
@@ -245,7 +248,7 @@ def _spliced(result: Ensemble, number: int, pair: Any) -> Ensemble:
 def _general(nets: Network, policy: Policy, data: tuple, record: bool, workers: int) -> Ensemble:
     one_pair = _general_program(record)
     arrays = (nets, *data)
-    pieces = _in_chunks(lambda *chunk: one_pair(policy, *chunk), arrays, 0, GENERAL_CHUNK, workers)
+    pieces = _in_chunks(lambda *chunk: one_pair(policy, *chunk), arrays, GENERAL_CHUNK, workers)
     final, sums, infos, start = pieces
     back = lambda tree: jax.tree.map(jnp.asarray, tree)  # noqa: E731
     return Ensemble(

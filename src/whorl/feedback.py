@@ -19,7 +19,7 @@ from jaxtyping import Array, Float
 from whorl import _check, _small
 from whorl._check import Numbers
 from whorl.response import Fields, Matrix, Response
-from whorl.turn import joint_skew
+from whorl.turn import joint_skew, turned
 
 
 class Law(eqx.Module):
@@ -32,10 +32,14 @@ class Law(eqx.Module):
     def check(self, response: Response) -> None:
         """Refuse a response that this law cannot act through; most laws can act through any."""
 
+    def potentials(self, response: Response, *errors: Fields) -> tuple[Fields, ...]:
+        """The potentials that answer several residuals at one state."""
+        matrix = self.matrix(response)
+        return tuple(response.lift(matrix @ response.coordinates(error)) for error in errors)
+
     def __call__(self, response: Response, residual: Numbers) -> Fields:
         """The potential that answers `residual`."""
-        error = response.field("residual", residual)
-        return response.lift(self.matrix(response) @ response.coordinates(error))
+        return self.potentials(response, response.field("residual", residual))[0]
 
 
 class SpectralLaw(Law):
@@ -122,14 +126,20 @@ class Rotational(Law):
         return self.alpha * jnp.eye(skew.shape[0], dtype=skew.dtype) + self.omega * skew
 
     def matrix(self, response: Response) -> Matrix:
-        return self._inverse(response) @ self.mixer(response)
+        self.check(response)
+        return self.base.matrix(response) @ self.mixer(response)
+
+    def potentials(self, response: Response, *errors: Fields) -> tuple[Fields, ...]:
+        self.check(response)
+        mixed = (self.alpha * error + self.omega * turned(response, self.skew, error) for error in errors)
+        return self.base.potentials(response, *mixed)
 
     def parts(self, response: Response, residual: Numbers) -> tuple[Fields, Fields]:
         r"""The reciprocal and the unit rotational potential: the law is the first plus $\Omega$ times the second."""
-        error = response.coordinates(response.field("residual", residual))
-        inverse = self._inverse(response)
-        turned = joint_skew(response, self.skew) @ error
-        return response.lift(inverse @ (self.alpha * error)), response.lift(inverse @ turned)
+        self.check(response)
+        error = response.field("residual", residual)
+        straight, turning = self.base.potentials(response, self.alpha * error, turned(response, self.skew, error))
+        return straight, turning
 
     def check(self, response: Response) -> None:
         # Through a pseudo-inverse that skips a direction the loop would not be the one the law promises.
@@ -142,10 +152,6 @@ class Rotational(Law):
                 f"the rotational law must act through a response of full rank {sizes.size} on the zero-sum fields, "
                 f"but its rank is {rank} at tolerance {self.base.tol:g}"
             )
-
-    def _inverse(self, response: Response) -> Matrix:
-        self.check(response)
-        return self.base.matrix(response)
 
 
 def direct() -> Direct:

@@ -12,7 +12,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from whorl import _check
-from whorl._check import Numbers
 from whorl.feedback import SpectralLaw
 from whorl.response import Fields, Matrix, Response
 
@@ -32,8 +31,10 @@ class Krylov(SpectralLaw):
     def matrix(self, response: Response) -> Matrix:
         return self.base.matrix(response)
 
-    def __call__(self, response: Response, residual: Numbers) -> Fields:
-        error = response.field("residual", residual)
+    def potentials(self, response: Response, *errors: Fields) -> tuple[Fields, ...]:
+        return tuple(self._potential(response, error) for error in errors)
+
+    def _potential(self, response: Response, error: Fields) -> Fields:
         start = response.coordinates(error)
         most = min(self.most, start.shape[0])
         if not _check.known(response, error, self):

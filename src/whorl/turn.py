@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from whorl import _check, simplex
-from whorl.response import Matrix, Response
+from whorl.response import Fields, Matrix, Response
 
 
 def quarter_turn(outputs: int) -> Float[np.ndarray, "out out"]:
@@ -22,10 +22,13 @@ def quarter_turn(outputs: int) -> Float[np.ndarray, "out out"]:
     """
     if isinstance(outputs, bool) or not isinstance(outputs, int | np.integer) or outputs < 3:
         raise ValueError(f"outputs must be a whole number of at least 3 for a turn within one sample, but it is {outputs!r}")
-    lag = np.subtract.outer(np.arange(outputs), np.arange(outputs))
-    modes = np.arange(1, (outputs + 1) // 2)
-    turn = 2.0 / outputs * np.sin(2.0 * np.pi * lag[..., None] * modes / outputs).sum(axis=-1)
-    return (turn - turn.T) / 2.0
+    # One row of the circulant: the sum of sin(k theta) over all pairs of modes k, in closed form. It is odd, so half of it tells all.
+    lags = np.arange(1, (outputs + 1) // 2)
+    theta = 2.0 * np.pi * lags / outputs
+    half = (np.cos(theta / 2) - np.cos(((outputs + 1) // 2 - 0.5) * theta)) / (outputs * np.sin(theta / 2))
+    row = np.zeros(outputs)
+    row[lags], row[outputs - lags] = half, -half
+    return row[np.subtract.outer(np.arange(outputs), np.arange(outputs)) % outputs]
 
 
 def sample_turn(samples: int, outputs: int) -> Float[np.ndarray, "n n"]:
@@ -42,8 +45,25 @@ def sample_turn(samples: int, outputs: int) -> Float[np.ndarray, "n n"]:
     return np.kron(mix, np.eye(outputs) - 1.0 / outputs)
 
 
+def turned(response: Response, skew: Array | None, field: Fields) -> Fields:
+    """The field turned by the default, by a matrix over outputs, or by one over all fields."""
+    matrix = checked_skew(response, skew)
+    if matrix.shape[0] == response.outputs:
+        return field @ matrix.T
+    return (matrix @ field.ravel()).reshape(field.shape)
+
+
 def joint_skew(response: Response, skew: Array | None) -> Matrix:
-    """The skew matrix over all samples in zero-sum coordinates, from the default, a matrix over outputs, or one over all fields."""
+    """The skew matrix over all samples in zero-sum coordinates."""
+    samples, outputs = response.samples, response.outputs
+    matrix = checked_skew(response, skew)
+    whole = jnp.kron(jnp.eye(samples, dtype=matrix.dtype), matrix) if matrix.shape[0] == outputs else matrix
+    basis = jnp.asarray(np.kron(np.eye(samples), simplex.tangent_basis(outputs)), dtype=matrix.dtype)
+    return basis.T @ whole @ basis
+
+
+def checked_skew(response: Response, skew: Array | None) -> Matrix:
+    """The user's skew matrix, over outputs or over all fields, or the default over outputs."""
     samples, outputs = response.samples, response.outputs
     if skew is None:
         if outputs < 3:
@@ -51,13 +71,10 @@ def joint_skew(response: Response, skew: Array | None) -> Matrix:
                 f"the rotational law must have at least 3 outputs to turn one sample, but there are {outputs}: "
                 "give skew=sample_turn(samples, outputs) to mix samples"
             )
-        skew = jnp.asarray(quarter_turn(outputs), dtype=response.net.dtype)
-    else:
-        skew = skew.astype(response.net.dtype)
-        _check_skew(skew, samples, outputs)
-    whole = jnp.kron(jnp.eye(samples, dtype=skew.dtype), skew) if skew.shape[0] == outputs else skew
-    basis = jnp.asarray(np.kron(np.eye(samples), simplex.tangent_basis(outputs)), dtype=skew.dtype)
-    return basis.T @ whole @ basis
+        return jnp.asarray(quarter_turn(outputs), dtype=response.net.dtype)
+    given = skew.astype(response.net.dtype)
+    _check_skew(given, samples, outputs)
+    return given
 
 
 def _check_skew(skew: Array, samples: int, outputs: int) -> None:

@@ -12,6 +12,7 @@ matters, and narrow layers therefore go the careful way of `simplex.centred`.
 from collections.abc import Sequence
 
 import jax.numpy as jnp
+from jaxtyping import Array, Float
 
 from whorl.network import Flows, Layer, Network, pull_back
 
@@ -44,3 +45,23 @@ def apply_single(net: Network, flows: Sequence[Flows], potential: Flows) -> Flow
         both = jnp.concatenate([moved - weight * carried, weight]) @ layer.T
         moved = both[:1] + field * both[1:]
     return moved
+
+
+def jet_single(
+    net: Network, inputs: Flows, driving: Sequence[Float[Array, "1 _width"]], potential: Float[Array, "1 _out"]
+) -> tuple[Flows, Flows, Flows]:
+    r"""`network.jet` along the exponential path that a potential on one sample drives: one product a layer, nothing of its size written.
+
+    With scores $s_i = c_i w$, averages $m_i$ and variances $v_i$, the derivatives of a layer act on flows as
+    $Ax = w \circ P(c \circ x) - P(m \circ x)$ and $Bx = w^2 \circ P(c^2 \circ x) - 2w \circ P(cm \circ x) + P((m^2 - v) \circ x)$.
+    """
+    x0, x1, x2 = inputs, jnp.zeros_like(inputs), jnp.zeros_like(inputs)
+    for layer, rate, flow, w in zip(net.layers, net.rates, driving[:-1], pull_back(net.layers, potential), strict=True):
+        c = rate[None, :] * flow
+        first, second = jnp.split(jnp.concatenate([w, w**2]) @ layer, 2)
+        m, variance = c * first, c**2 * (second - first**2)
+        tilted = x1 - m * x0
+        parts = [x0, tilted, c * x0, x2 - 2 * m * x1 + (m**2 - variance) * x0, c * tilted, c**2 * x0]
+        y = jnp.split(jnp.concatenate(parts) @ layer.T, 6)
+        x0, x1, x2 = y[0], y[1] + w * y[2], y[3] + 2 * w * y[4] + w**2 * y[5]
+    return x0, x1, x2

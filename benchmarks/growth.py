@@ -1,0 +1,210 @@
+"""How do time and memory grow? Exponents of K @ v, of the coefficient Q and of `train_many`, measured; and Q in forward passes.
+
+Sizes double, times are the best of several turns, by the clock and by processor seconds, and an exponent is the slope of a straight line
+through logarithms.
+Memory of K @ v and Q is what the compiled program asks for beyond its arguments (XLA's temporary and output bytes); memory of
+`train_many` is the rise of the resident peak during a call in a fresh process (Linux only). K @ v and Q should be linear in depth and
+samples and quadratic in width. "Q" is one second-order jet with the rotational scores given; "Q with scores" finds them first, by
+sixteen Krylov products for the one sample that drives the turn.
+
+    python benchmarks/growth.py                   # about five minutes on two cores; writes benchmarks/results/growth.png
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # XLA warns at length when it folds the dense law's constants
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+jax.config.update("jax_enable_x64", True)
+
+import timing  # noqa: E402
+from peers import train_many  # noqa: E402
+from peers.problem import SAMPLES, problem  # noqa: E402
+
+import whorl as wh  # noqa: E402
+from whorl import network, simplex  # noqa: E402
+
+HERE = pathlib.Path(__file__).parent
+PRODUCTS = 16
+SWEEPS = {  # one size varies, the others stay
+    "width": ({"depth": 4, "samples": 64}, [256, 512, 1024, 2048]),
+    "depth": ({"width": 512, "samples": 64}, [2, 4, 8, 16, 32]),
+    "samples": ({"width": 512, "depth": 4}, [64, 128, 256, 512, 1024]),
+}
+ENSEMBLES = {
+    "pairs": ({"updates": 180}, [1024, 2048, 4096, 8192, 16384]),
+    "updates": ({"pairs": 1024}, [180, 360, 720, 1440, 2880]),
+}
+KEPT = {"train_many": True, "train_many, sums": False}  # whether the account of every update is kept
+CHILD = """
+import json, pathlib, sys
+import growth
+print(json.dumps(growth.peak(**json.loads(sys.argv[1]))))
+"""
+
+
+def setting(width, depth, samples):
+    """A network, inputs, targets, and a field over samples and outputs."""
+    rng = np.random.default_rng(0)
+    net = wh.Network.random([width] * (depth + 1), seed=1)
+    inputs, targets = (jnp.asarray(rng.dirichlet(np.ones(width), samples)) for _ in range(2))
+    return net, inputs, targets, jnp.asarray(rng.standard_normal((samples, width)))
+
+
+def forward(net, inputs, targets, field):
+    return network.flows(net, inputs)[-1]
+
+
+def product(net, inputs, targets, field):
+    return wh.response(net, inputs) @ field
+
+
+def rotational_scores(net, inputs, targets):
+    """The rotational score that sample 0 drives through the leaky law, by products with its response alone."""
+    driven = wh.response(net, inputs, selected=0)
+    turned = quarter_turn(targets[:1] - driven.flows[-1])
+    return driven.scores(wh.krylov(wh.leaky(0.1), most=PRODUCTS)(driven, turned))
+
+
+def quarter_turn(error):
+    """`wh.quarter_turn` applied by Fourier transform: every pair of modes by a right angle, without a matrix."""
+    modes = jnp.fft.rfft(error, axis=1).at[:, 0].set(0.0)
+    modes = modes if error.shape[1] % 2 else modes.at[:, -1].set(0.0)
+    return jnp.fft.irfft(-1j * modes, n=error.shape[1], axis=1)
+
+
+def jet_coefficient(net, inputs, targets, turning):
+    """Q with the scores given: what `wh.curvature` does after it has them."""
+    first, second = ([move(p, s) for p, s in zip(net.layers, turning, strict=True)] for move in (simplex.velocity, simplex.acceleration))
+    predictions, moved, bent = network.jet(net, inputs, first, second)
+    return (jnp.sum(moved**2) - jnp.sum((targets - predictions) * bent)) / (2 * inputs.shape[0])
+
+
+def whole_coefficient(net, inputs, targets, field):
+    return jet_coefficient(net, inputs, targets, rotational_scores(net, inputs, targets))
+
+
+def programs(sizes):
+    """Compiled programs as (name, call without arguments, bytes beyond the arguments)."""
+    net, inputs, targets, field = setting(**sizes)
+    turning = rotational_scores(net, inputs, targets)
+    made = {
+        "forward pass": (forward, field),
+        "K @ v": (product, field),
+        "Q": (jet_coefficient, turning),
+        "Q with scores": (whole_coefficient, field),
+    }
+    for name, (function, last) in made.items():
+        compiled = jax.jit(function).lower(net, inputs, targets, last).compile()
+        needs = compiled.memory_analysis()
+        yield name, lambda run=compiled, last=last: jax.block_until_ready(run(net, inputs, targets, last)), memory(needs)
+
+
+def memory(needs):
+    return needs.temp_size_in_bytes + needs.output_size_in_bytes
+
+
+def wide_growth(rounds):
+    """Seconds and bytes of K @ v and Q for every size, as {(quantity, size): [(size, processor seconds, bytes, seconds), ...]}."""
+    seen = {}
+    for varied, (fixed, values) in SWEEPS.items():
+        for value in values:
+            made = list(programs(fixed | {varied: value}))
+            seconds = timing.in_turns({name: call for name, call, _ in made}, rounds, seconds=0.2)
+            for name, _, needed in made:
+                seen.setdefault((name, varied), []).append((value, seconds[name][1], needed, seconds[name][0]))
+            print(f"  {varied} {value}: " + ", ".join(f"{name} {1e3 * clocks[0]:.1f} ms" for name, clocks in seconds.items()), flush=True)
+    return {key: points for key, points in seen.items() if key[0] != "forward pass"}
+
+
+def ensemble_growth(rounds):
+    """The same for `train_many` at depth 1, with the account of every update kept, and with its sums alone."""
+    seen = {}
+    for varied, (fixed, values) in ENSEMBLES.items():
+        for value in values:
+            sizes = fixed | {varied: value}
+            given = problem(sizes["pairs"], 1, epochs=sizes["updates"] // SAMPLES)
+            calls = {name: lambda given=given, record=record: train_many.run(**given, record=record) for name, record in KEPT.items()}
+            seconds = timing.in_turns(calls, rounds)
+            for name, record in KEPT.items():
+                seen.setdefault((name, varied), []).append((value, seconds[name][1], fresh_peak(**sizes, record=record), seconds[name][0]))
+            print(f"  {varied} {value}: " + ", ".join(f"{name} {1e3 * clocks[0]:.1f} ms" for name, clocks in seconds.items()), flush=True)
+    return seen
+
+
+def peak(pairs, updates, record):
+    """How far one call raises the resident peak of this process, in bytes, once everything is compiled and the problem is made."""
+    given = problem(pairs, 1, epochs=updates // SAMPLES)
+    train_many.run(**{name: array[:256] for name, array in given.items()}, record=record)
+    pathlib.Path("/proc/self/clear_refs").write_text("5")  # the peak starts again from here
+    before = resident("VmRSS")
+    train_many.run(**given, record=record)
+    return max(resident("VmHWM") - before, 1)
+
+
+def resident(name):
+    lines = pathlib.Path("/proc/self/status").read_text().splitlines()
+    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(name))
+
+
+def fresh_peak(**sizes):
+    """`peak` in a process of its own, or nothing where there is no such file system."""
+    if not pathlib.Path("/proc/self/clear_refs").exists():
+        return float("nan")
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH", "")]))}
+    command = [sys.executable, "-c", CHILD, json.dumps(sizes)]
+    return json.loads(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout)
+
+
+def exponent(points, at):
+    """Slope of a straight line through logarithms."""
+    sizes, values = np.array([point[0] for point in points], dtype=float), np.array([point[at] for point in points], dtype=float)
+    return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
+
+
+def passes(rounds):
+    """Q in forward passes at width 512, depth 8 and 64 samples, and the public `curvature` beside it."""
+    sizes = {"width": 512, "depth": 8, "samples": 64}
+    made = {name: call for name, call, _ in programs(sizes)}
+    net, inputs, targets, _ = setting(**sizes)
+    law = wh.rotational(base=wh.leaky(0.1))
+    dense = jax.jit(lambda net, x, y: wh.curvature(net, x, y, selected=0, law=law).coefficient)
+    made["wh.curvature, leaky law"] = lambda: jax.block_until_ready(dense(net, inputs, targets))
+    seconds = timing.in_turns(made, rounds)
+    base = seconds["forward pass"]
+    rows = [[name, f"{1e3 * clock[0]:.2f}", *(f"{a / b:.2f}" for a, b in zip(clock, base, strict=True))] for name, clock in seconds.items()]
+    print("\n**In forward passes**, width 512, depth 8, 64 samples, float64\n")
+    print(timing.table(["program", "ms", "forward passes, clock", "forward passes, processor"], rows))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=4, help="how many turns each program gets at each size")
+    parser.add_argument("--out", type=pathlib.Path, default=HERE / "results" / "growth.png", help="where the plot goes")
+    options = parser.parse_args()
+    print(timing.machine())
+    passes(options.rounds)
+    print()
+    seen = wide_growth(options.rounds) | ensemble_growth(options.rounds)
+    rows = [[name, varied, *(f"{exponent(points, at):.2f}" for at in (3, 1, 2))] for (name, varied), points in seen.items()]
+    print()
+    print(timing.table(["quantity", "in", "exponent time, clock", "exponent time, processor", "exponent memory"], rows))
+    try:
+        import growth_plot
+    except ImportError as error:
+        print(f"no plot: {error}")
+        return
+    growth_plot.draw(seen, exponent, options.out)
+    print(f"\nplot written to {options.out.name}")
+
+
+if __name__ == "__main__":
+    main()
