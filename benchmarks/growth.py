@@ -4,8 +4,8 @@ Sizes double, times are the best of several turns, by the clock and by processor
 through logarithms.
 Memory of K @ v and Q is what the compiled program asks for beyond its arguments (XLA's temporary and output bytes); memory of
 `train_many` is the rise of the resident peak during a call in a fresh process (Linux only). K @ v and Q should be linear in depth and
-samples and quadratic in width. "Q" is one second-order jet with the rotational scores given; "Q with scores" finds them first, by
-sixteen Krylov products for the one sample that drives the turn.
+samples and quadratic in width. "Q" is one second-order jet with the rotational potential given; "Q with scores" is all of
+`wh.curvature`, which finds it first, by two times sixteen Krylov products for the one sample that drives the turn.
 
     python benchmarks/growth.py                   # about five minutes on two cores; writes benchmarks/results/growth.png
 """
@@ -30,7 +30,7 @@ from peers import train_many  # noqa: E402
 from peers.problem import SAMPLES, problem  # noqa: E402
 
 import whorl as wh  # noqa: E402
-from whorl import network, simplex  # noqa: E402
+from whorl import network, wide  # noqa: E402
 
 HERE = pathlib.Path(__file__).parent
 PRODUCTS = 16
@@ -67,39 +67,35 @@ def product(net, inputs, targets, field):
     return wh.response(net, inputs) @ field
 
 
-def rotational_scores(net, inputs, targets):
-    """The rotational score that sample 0 drives through the leaky law, by products with its response alone."""
+def law():
+    """The leaky turn by products with the response of the driving sample alone."""
+    return wh.rotational(base=wh.krylov(wh.leaky(0.1), most=PRODUCTS))
+
+
+def rotational_potential(net, inputs, targets):
+    """The rotational potential that sample 0 drives."""
     driven = wh.response(net, inputs, selected=0)
-    turned = quarter_turn(targets[:1] - driven.flows[-1])
-    return driven.scores(wh.krylov(wh.leaky(0.1), most=PRODUCTS)(driven, turned))
+    return jax.jit(lambda driven, error: law().parts(driven, error)[1])(driven, targets[:1] - driven.flows[-1])
 
 
-def quarter_turn(error):
-    """`wh.quarter_turn` applied by Fourier transform: every pair of modes by a right angle, without a matrix."""
-    modes = jnp.fft.rfft(error, axis=1).at[:, 0].set(0.0)
-    modes = modes if error.shape[1] % 2 else modes.at[:, -1].set(0.0)
-    return jnp.fft.irfft(-1j * modes, n=error.shape[1], axis=1)
-
-
-def jet_coefficient(net, inputs, targets, turning):
-    """Q with the scores given: what `wh.curvature` does after it has them."""
-    first, second = ([move(p, s) for p, s in zip(net.layers, turning, strict=True)] for move in (simplex.velocity, simplex.acceleration))
-    predictions, moved, bent = network.jet(net, inputs, first, second)
+def jet_coefficient(net, inputs, targets, potential):
+    """Q with the potential given: what `wh.curvature` does after it has it."""
+    predictions, moved, bent = wide.jet_single(net, inputs, network.flows(net, inputs[:1]), potential)
     return (jnp.sum(moved**2) - jnp.sum((targets - predictions) * bent)) / (2 * inputs.shape[0])
 
 
 def whole_coefficient(net, inputs, targets, field):
-    return jet_coefficient(net, inputs, targets, rotational_scores(net, inputs, targets))
+    return wh.curvature(net, inputs, targets, selected=0, law=law()).coefficient
 
 
 def programs(sizes):
     """Compiled programs as (name, call without arguments, bytes beyond the arguments)."""
     net, inputs, targets, field = setting(**sizes)
-    turning = rotational_scores(net, inputs, targets)
+    potential = rotational_potential(net, inputs, targets)
     made = {
         "forward pass": (forward, field),
         "K @ v": (product, field),
-        "Q": (jet_coefficient, turning),
+        "Q": (jet_coefficient, potential),
         "Q with scores": (whole_coefficient, field),
     }
     for name, (function, last) in made.items():
@@ -171,13 +167,9 @@ def exponent(points, at):
 
 
 def passes(rounds):
-    """Q in forward passes at width 512, depth 8 and 64 samples, and the public `curvature` beside it."""
+    """Q in forward passes at width 512, depth 8 and 64 samples."""
     sizes = {"width": 512, "depth": 8, "samples": 64}
     made = {name: call for name, call, _ in programs(sizes)}
-    net, inputs, targets, _ = setting(**sizes)
-    law = wh.rotational(base=wh.leaky(0.1))
-    dense = jax.jit(lambda net, x, y: wh.curvature(net, x, y, selected=0, law=law).coefficient)
-    made["wh.curvature, leaky law"] = lambda: jax.block_until_ready(dense(net, inputs, targets))
     seconds = timing.in_turns(made, rounds)
     base = seconds["forward pass"]
     rows = [[name, f"{1e3 * clock[0]:.2f}", *(f"{a / b:.2f}" for a, b in zip(clock, base, strict=True))] for name, clock in seconds.items()]
