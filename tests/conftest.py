@@ -18,12 +18,12 @@ jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 
 hypothesis.settings.register_profile(
     "quick",
-    max_examples=15,
+    max_examples=10,
     deadline=None,
     derandomize=True,
     suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large],
 )
-hypothesis.settings.register_profile("thorough", parent=hypothesis.settings.get_profile("quick"), max_examples=500, derandomize=False)
+hypothesis.settings.register_profile("thorough", parent=hypothesis.settings.get_profile("quick"), max_examples=100, derandomize=False)
 hypothesis.settings.load_profile(os.environ.get("WHORL_EXAMPLES", "quick"))
 
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import whorl as wh
-from whorl import _exponential, _fused, _small, ensemble, schedule
+from whorl import _exponential, _fused, _small, ensemble, lanes, schedule
 from whorl.ledger import TERMS
+from whorl.policy import look, score_range
 
 
 def pairs_of(count, widths=(3, 3), epochs=5, seed=0):
@@ -17,6 +18,7 @@ def pairs_of(count, widths=(3, 3), epochs=5, seed=0):
     order = np.stack([schedule.permuted(widths[0] + 3, epochs, rng) for _ in range(count)])
     turns = np.stack([schedule.fair_turns(order.shape[1], rng) for _ in range(count)])
     inputs, targets = np.stack([task.inputs for task in tasks]), np.stack([task.targets for task in tasks])
+    targets[1::2] = rng.dirichlet(np.ones(widths[-1]), targets[1::2].shape[:2])  # what no linear network can produce
     return nets, {"inputs": inputs, "targets": targets, "schedule": order, "turns": turns}
 
 
@@ -57,6 +59,22 @@ def test_the_lanes_follow_the_general_loop(policy):
     for number in range(3):
         assert_same(result, number, alone(nets, data, policy, number))
     assert result.closure.max() <= 1e-14
+
+
+@pytest.mark.parametrize("depth", [1, 3])
+def test_the_lanes_see_what_a_policy_sees(depth):
+    nets, data = pairs_of(6, (3,) * (depth + 1))
+    law = wh.rotational(base=wh.leaky(0.1))
+    layers = jnp.stack([jnp.moveaxis(layer, 0, -1) for layer in nets.layers])
+    columns = lanes.Columns(layers[:, :2], layers[:, 2])
+    x, y = jnp.asarray(data["inputs"][:, 4].T), jnp.asarray(data["targets"][:, 4].T)
+    local = jax.jit(lanes.measure)(columns, x, y[:2], jnp.full(6, 0.1))
+    excess, widest = jax.jit(lanes.bending)(columns, local), lanes.span(local.b, local.flow)
+    for number in range(6):
+        net = jax.tree.map(lambda leaf, at=number: leaf[at], nets)
+        view = look(law, net, jnp.asarray(data["inputs"][number]), jnp.asarray(data["targets"][number]), 4, 1, 0)
+        assert float(excess[number]) == pytest.approx(float(view.bending - view.displacement), rel=1e-12)
+        assert float(widest[number]) == pytest.approx(max(1.0, float(score_range(net.layers, view.straight))), rel=1e-13)
 
 
 @pytest.mark.slow

@@ -18,7 +18,9 @@ TIMES = np.array([0.0, 0.5, 1.0, 3.0])
 NETS = {depth: wh.Network.random([3] * (depth + 1), imbalance=0.5, floor=0.1, seed=7) for depth in (1, 2, 4, 6)}
 
 
-@pytest.mark.parametrize("depth", [1, pytest.param(2, marks=pytest.mark.slow), 4, pytest.param(6, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "depth", [pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow), 4, pytest.param(6, marks=pytest.mark.slow)]
+)
 def test_the_selected_residual_spirals_in_as_in_closed_form_at_any_depth(depth):
     net = NETS[depth]
     for selected, alpha, omega in ((0, 1.0, 1.0), (3, 1.0, -1.0), (5, 0.5, 1.0)):

@@ -7,8 +7,8 @@ import pytest
 
 import oracle
 import whorl as wh
-from whorl.ledger import TERMS, Ledger, entry
-from whorl.trajectory import begin, run
+from whorl.ledger import TERMS, Entry, Ledger, entry
+from whorl.trajectory import added, begin, run
 
 POLICIES = {"step-matched": wh.step_matched, "adaptive": wh.adaptive}
 
@@ -46,6 +46,20 @@ def test_a_long_ledger_closes_as_well_as_a_short_one():
     net, task = problem(1, 3)
     pair = wh.train(net, task.inputs, task.targets, policy=wh.adaptive(0.05, gate="always"), epochs=4000, seed=2, record=False)
     assert pair.ledger.closure <= 1e-14
+
+
+def test_small_terms_are_not_lost_against_large_sums():
+    """A thousand terms of half a unit in the last place of the sum, which plain addition would drop one by one."""
+    terms = Entry(*jnp.full((4, 1000), 1.1e-16).at[:, 0].set(1.0))
+    zero = Entry(*jnp.zeros(4))
+
+    def body(carry, term):
+        sums, lost = carry
+        return added(sums, lost, term), None
+
+    (sums, lost), _ = jax.lax.scan(body, (zero, zero), terms)
+    assert float(sums.drift) == 1.0
+    assert float(sums.drift + lost.drift) == pytest.approx(1.0 + 999 * 1.1e-16, rel=3e-16)
 
 
 def test_kept_updates_add_up_to_the_sums():

@@ -180,7 +180,7 @@ def run(
     def body(carry: tuple, scheduled: tuple[Array, Array]) -> tuple[tuple, Info | None]:
         state, sums, lost, frames = carry
         state, info = update(policy, inputs, targets, state, *scheduled)
-        sums, lost = _added(sums, lost, info.entry)
+        sums, lost = added(sums, lost, info.entry)
         if frames is not None:
             frames = _with_frame(frames, state, stride)
         return (state, sums, lost, frames), info if record else None
@@ -190,7 +190,7 @@ def run(
     return state, jax.tree.map(jnp.add, sums, lost), infos, frames
 
 
-def _added(sums: Entry, lost: Entry, terms: Entry) -> tuple[Entry, Entry]:
+def added(sums: Entry, lost: Entry, terms: Entry) -> tuple[Entry, Entry]:
     """Add with a second number for what the first cannot hold (Neumaier), so that long accounts close as well as short ones."""
     total = jax.tree.map(jnp.add, sums, terms)
 
