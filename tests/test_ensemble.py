@@ -99,6 +99,23 @@ def test_what_the_lanes_cannot_do_goes_through_the_general_loop(widths, policy):
     assert result.closure.max() <= 1e-14
 
 
+@pytest.mark.parametrize(
+    ("policy", "net"),
+    [
+        (wh.adaptive(0.2, law=wh.rotational(alpha=2.0, base=wh.leaky(0.1))), {}),
+        (wh.adaptive(0.2, law=wh.rotational(base=wh.repair())), {}),
+        (wh.adaptive(0.2, law=wh.rotational(base=wh.leaky(0.1), skew=wh.quarter_turn(3))), {}),
+        (wh.adaptive(1.5), {}),
+        (wh.adaptive(0.2, gate=lambda view: view.number > 3), {}),
+        (wh.adaptive(0.2), {"rates": 2.0}),
+        (wh.adaptive(0.2), {"dtype": np.float32}),
+        (wh.adaptive(0.2), {"support": [np.array([[True, True, True], [True, True, False], [True, True, True]])]}),
+    ],
+)
+def test_the_lanes_take_nothing_they_do_not_know(policy, net):
+    assert ensemble._lane_kind(wh.stack([wh.Network.random((3, 3), seed=0, **net)]), policy) is None
+
+
 def test_the_number_of_workers_changes_no_bit():
     nets, data = pairs_of(300)
     one, two = (many(nets, data, wh.adaptive(0.2), workers=workers) for workers in (1, 2))
