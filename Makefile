@@ -39,7 +39,7 @@ types: setup
 	$(BIN)/basedpyright
 
 lock:
-	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --group dev --all-extras --no-emit-index-url --no-header pyproject.toml -o requirements.lock
+	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --group dev --all-extras --no-header pyproject.toml -o requirements.lock
 
 clean:
 	rm -rf $(VENV) runs .pytest_cache .ruff_cache .hypothesis
