@@ -55,6 +55,7 @@ def test_scikit_learn_finds_nothing_wrong(estimator, check):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("as_users_call_it")
 @parametrize_with_checks([Fraction()], expected_failed_checks=lambda _: CANNOT, xfail_strict=True)
 def test_scikit_learn_finds_nothing_wrong_with_three_parts(estimator, check):
     check(estimator)
