@@ -106,6 +106,13 @@ def listed(name: str, value: Any) -> list[Any]:
     return [value[number] for number in range(len(value))]
 
 
+def count(name: str, value: Any, least: int = 1) -> int:
+    """A whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name} must be a whole number of at least {least}, but it is {value!r}")
+    return int(value)
+
+
 def index(name: str, value: Any, size: int) -> int:
     """A whole number in [0, size)."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):

@@ -10,10 +10,10 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
-from whorl import _check, simplex, wide
+from whorl import _check, wide
 from whorl._check import Numbers
 from whorl.feedback import Rotational, rotational
-from whorl.network import Layer, Network, checked_data, jet, loss, selected_rows
+from whorl.network import Layer, Network, checked_data, loss, score_jet, selected_rows
 from whorl.response import Fields, Response, response
 
 Scores = tuple[Layer, ...]
@@ -95,10 +95,7 @@ def _turning_jet(net: Network, inputs: Array, targets: Array, selected: int | No
     driven, (_, potential) = _driven(net, inputs, targets, selected, law)
     if driven.samples == 1 and wide.is_wide(net):
         return wide.jet_single(net, inputs, driven.flows, potential)
-    turning = driven.scores(potential)
-    first = [simplex.velocity(p, s) for p, s in zip(net.layers, turning, strict=True)]
-    second = [simplex.acceleration(p, s) for p, s in zip(net.layers, turning, strict=True)]
-    return jet(net, inputs, first, second)
+    return score_jet(net, inputs, driven.scores(potential))
 
 
 def _turn_scores(net: Network, inputs: Array, targets: Array, selected: int | None, law: Rotational) -> tuple[Scores, Scores]:

@@ -101,9 +101,7 @@ def train_many(
     data = _checked_data(nets, inputs, targets, schedule, turns)
     if not isinstance(policy, Policy):
         raise ValueError(f"policy must be native(...), step_matched(...), adaptive(...) or your own Policy, but it is {policy!r}")
-    workers = (os.cpu_count() or 1) if workers is None else workers
-    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
-        raise ValueError(f"workers must be a whole number of at least 1, but it is {workers!r}")
+    workers = (os.cpu_count() or 1) if workers is None else _check.count("workers", workers)
     kind = _lane_kind(nets, policy)
     if kind is None:
         return _general(nets, policy, data, record, workers)

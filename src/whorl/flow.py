@@ -108,13 +108,8 @@ def _solve(
 
 def _network_at(net: Network, logs: Sequence[Array]) -> Network:
     """The network whose columns are the normalised exponentials of `logs` on the support of `net`."""
-    layers = []
-    for p, z in zip(net.layers, logs, strict=True):
-        inside = p > 0
-        top = jnp.max(jnp.where(inside, z, -jnp.inf), axis=0, keepdims=True)
-        grown = jnp.where(inside, jnp.exp(jnp.where(inside, z - jax.lax.stop_gradient(top), 0.0)), 0.0)
-        layers.append(grown / jnp.sum(grown, axis=0, keepdims=True))
-    return net.with_layers(layers)
+    # A step of size one from equal weights on the support is that normalised exponential.
+    return net.with_layers([simplex.step((p > 0).astype(p.dtype), z, 1.0) for p, z in zip(net.layers, logs, strict=True)])
 
 
 def _checked_times(times: Numbers, dtype: Any) -> Float[Array, "times"]:

@@ -62,9 +62,7 @@ def krylov(law: SpectralLaw, *, tol: float = 1e-10, most: int = 256) -> Krylov:
     """
     if not isinstance(law, SpectralLaw):
         raise ValueError(f"law must be a spectral law such as leaky(0.1), but it is {law!r}")
-    if isinstance(most, bool) or not isinstance(most, int) or most < 1:
-        raise ValueError(f"most must be a whole number of at least 1, but it is {most!r}")
-    return Krylov(law, float(_check.scalar("tol", tol, above=0.0)), most)
+    return Krylov(law, float(_check.scalar("tol", tol, above=0.0)), _check.count("most", most))
 
 
 @eqx.filter_jit

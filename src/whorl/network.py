@@ -170,6 +170,13 @@ def jet(net: Network, inputs: Flows, first: Sequence[Layer], second: Sequence[La
     return x0, x1, x2
 
 
+def score_jet(net: Network, inputs: Flows, scores: Sequence[Layer]) -> tuple[Flows, Flows, Flows]:
+    """`jet` along the exponential path of a score."""
+    first = [simplex.velocity(p, s) for p, s in zip(net.layers, scores, strict=True)]
+    second = [simplex.acceleration(p, s) for p, s in zip(net.layers, scores, strict=True)]
+    return jet(net, inputs, first, second)
+
+
 def ravel(layers: Sequence[Array]) -> Float[Array, "parameters"]:
     r"""One vector $\theta$: the columns of the first layer, then of the next (Eq. 1)."""
     return jnp.concatenate([layer.T.ravel() for layer in layers])

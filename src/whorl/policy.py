@@ -18,9 +18,9 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float, Int
 
-from whorl import _check, simplex
+from whorl import _check
 from whorl.feedback import Rotational, leaky, rotational
-from whorl.network import Layer, Network, jet
+from whorl.network import Layer, Network, score_jet
 from whorl.response import response
 
 Scores = tuple[Layer, ...]
@@ -125,9 +125,7 @@ def look(law: Rotational, net: Network, inputs: Array, targets: Array, sample: A
     driven = response(net, x)
     error = y - driven.flows[-1]
     straight, turning = (driven.scores(potential) for potential in law.parts(driven, error))
-    first = [simplex.velocity(p, s) for p, s in zip(net.layers, turning, strict=True)]
-    second = [simplex.acceleration(p, s) for p, s in zip(net.layers, turning, strict=True)]
-    _, moved, bent = jet(net, x, first, second)
+    _, moved, bent = score_jet(net, x, turning)
     return View(
         net,
         straight,

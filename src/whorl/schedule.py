@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from whorl import _construct
+from whorl import _check, _construct
 from whorl._check import Numbers
 
 Order = Int[np.ndarray, "updates"]
@@ -13,18 +13,20 @@ Order = Int[np.ndarray, "updates"]
 
 def fixed(samples: int, epochs: int) -> Order:
     """Every epoch shows the samples in their own order."""
-    return np.tile(np.arange(_count("samples", samples)), _count("epochs", epochs)).astype(np.int32)
+    return np.tile(np.arange(_check.count("samples", samples)), _check.count("epochs", epochs)).astype(np.int32)
 
 
 def permuted(samples: int, epochs: int, seed: int | np.random.Generator) -> Order:
     """Every epoch shows the samples in a fresh random order."""
     rng = _construct.generator(seed)
-    return np.concatenate([rng.permutation(_count("samples", samples)) for _ in range(_count("epochs", epochs))]).astype(np.int32)
+    return np.concatenate([rng.permutation(_check.count("samples", samples)) for _ in range(_check.count("epochs", epochs))]).astype(
+        np.int32
+    )
 
 
 def fair_turns(updates: int, seed: int | np.random.Generator) -> Order:
     """A fair coin for every update: +1 or -1."""
-    return (2 * _construct.generator(seed).integers(0, 2, size=_count("updates", updates)) - 1).astype(np.int32)
+    return (2 * _construct.generator(seed).integers(0, 2, size=_check.count("updates", updates)) - 1).astype(np.int32)
 
 
 def checked_order(order: Any, samples: int) -> Order:
@@ -73,9 +75,3 @@ def _needed(rng: np.random.Generator | None, what: str) -> np.random.Generator:
     if rng is None:
         raise ValueError(f"seed must be a non-negative whole number to draw a {what}, but it is None")
     return rng
-
-
-def _count(name: str, value: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ValueError(f"{name} must be a whole number of at least 1, but it is {value!r}")
-    return int(value)

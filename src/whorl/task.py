@@ -22,8 +22,7 @@ class Task(eqx.Module):
     def random(cls, inputs: int, outputs: int, *, seed: int | np.random.Generator, mixtures: int = 3, concentration: float = 1.0) -> "Task":
         """The vertices, `mixtures` random mixtures, and a teacher with Dirichlet(`concentration`) columns."""
         sizes = _construct.widths((inputs, outputs))
-        if isinstance(mixtures, bool) or not isinstance(mixtures, int | np.integer) or mixtures < 0:
-            raise ValueError(f"mixtures must be a whole number of at least 0, but it is {mixtures!r}")
+        mixtures = _check.count("mixtures", mixtures, 0)
         spread = float(_check.scalar("concentration", concentration, above=0.0))
         rng = _construct.generator(seed)
         rows = np.concatenate([np.eye(sizes[0]), rng.dirichlet(np.ones(sizes[0]), size=mixtures)])

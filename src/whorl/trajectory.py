@@ -94,8 +94,7 @@ def train(
         raise ValueError(f"policy must be native(...), step_matched(...), adaptive(...) or your own Policy, but it is {policy!r}")
     order, senses = drawn(inputs.shape[0], epochs, seed, schedule, turns)
     senses = -senses if flip else senses
-    if stride is not None and (isinstance(stride, bool) or not isinstance(stride, int | np.integer) or stride < 1):
-        raise ValueError(f"stride must be a whole number of at least 1, but it is {stride!r}")
+    stride = None if stride is None else _check.count("stride", stride)
     start = begin(net, inputs, targets)
     _check.finite("the initial loss", start.losses)
     final, sums, infos, states = run(policy, inputs, targets, start, jnp.asarray(order), jnp.asarray(senses), record, stride)

@@ -36,9 +36,7 @@ def sample_turn(samples: int, outputs: int) -> Float[np.ndarray, "n n"]:
 
     It gives a rotation to networks with as few as two outputs. With an odd number of samples the last one is left unturned.
     """
-    for name, value, least in (("samples", samples, 2), ("outputs", outputs, 2)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise ValueError(f"{name} must be a whole number of at least {least}, but it is {value!r}")
+    samples, outputs = _check.count("samples", samples, 2), _check.count("outputs", outputs, 2)
     mix = np.zeros((samples, samples))
     first = np.arange(0, samples - 1, 2)
     mix[first + 1, first], mix[first, first + 1] = 1.0, -1.0
