@@ -4,13 +4,15 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 READY = $(VENV)/.ready
 
-.PHONY: help setup reproduce test test-slow lint types lock clean
+.PHONY: help setup reproduce test test-slow test-browser check-crate lint types lock clean
 
 help:
 	@echo "make setup      create $(VENV) from requirements.lock"
-	@echo "make reproduce  run the example: the paper's exact numbers, and the picture in the README"
+	@echo "make reproduce  the paper's three studies, audited, next to its numbers, into runs/paper"
 	@echo "make test       lint, types and tests"
-	@echo "make test-slow  everything, the slow tests too, with many more random networks"
+	@echo "make test-slow  everything but the browser tests, the slow tests too, with many more random networks"
+	@echo "make test-browser  the tests that drive a Chromium, which must be installed"
+	@echo "make check-crate   let roc-validator read runs/paper, in an environment of its own"
 	@echo "make lock       resolve requirements.lock anew (needs uv)"
 
 setup: $(READY)
@@ -23,13 +25,22 @@ $(READY): requirements.lock pyproject.toml
 	touch $(READY)
 
 reproduce: setup
-	$(BIN)/python examples/first_light.py --out runs/first_light
+	$(BIN)/whorl reproduce --out runs/paper
 
 test: setup lint types
-	$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow"
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow and not browser"
 
 test-slow: setup
-	WHORL_EXAMPLES=thorough $(BIN)/python -m pytest -n auto --dist loadfile --timeout 3600
+	WHORL_EXAMPLES=thorough $(BIN)/python -m pytest -n auto --dist loadfile --timeout 3600 -m "not browser"
+
+test-browser: setup
+	$(BIN)/python -m pytest -m browser --timeout 1200
+
+check-crate: reproduce
+	$(PYTHON) -m venv .venv-crate
+	.venv-crate/bin/python -m pip install --quiet "roc-validator>=0.13"
+	.venv-crate/bin/python tools/check_crate.py runs/paper \
+		--context "$$($(BIN)/python -c 'import rocrate, pathlib; print(pathlib.Path(rocrate.__file__).parent / "data" / "ro-crate.jsonld")')"
 
 lint: setup
 	$(BIN)/ruff check .
@@ -42,4 +53,4 @@ lock:
 	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --group dev --all-extras --no-header pyproject.toml -o requirements.lock
 
 clean:
-	rm -rf $(VENV) runs .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-crate runs .pytest_cache .ruff_cache .hypothesis

@@ -65,6 +65,20 @@ def response(layers, rates, inputs):
     return jac @ mobility(layers, rates) @ jac.T
 
 
+def root_of_response(layers, rates, inputs):
+    """J S with M = S S^T, blocks S = sqrt(rho) diag(u) (I - u u^T), u = sqrt(p): the response is this times its transpose."""
+    parts = []
+    for layer, rate in zip(layers, rates, strict=True):
+        for column, one in zip(layer.T, rate, strict=True):
+            u = np.sqrt(column)
+            parts.append(np.sqrt(one) * np.diag(u) @ (np.eye(len(u)) - np.outer(u, u)))
+    at, root = 0, jacobian(layers, inputs)
+    for part in parts:
+        root[:, at : at + len(part)] = root[:, at : at + len(part)] @ part
+        at += len(part)
+    return root
+
+
 def magnitude(layers, rates, inputs):
     """The size of what the response sums over, before any of it cancels: the norm of |J| |M| |J|^T."""
     jac = np.abs(jacobian(layers, inputs))

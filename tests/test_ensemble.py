@@ -38,6 +38,8 @@ def assert_same(result, number, pair):
             np.testing.assert_allclose(layer[number], other, rtol=1e-12)
     for term in TERMS:
         np.testing.assert_allclose(getattr(result.updates, term)[number], getattr(pair.updates.entry, term), atol=1e-15)
+    for ours, theirs in zip(jax.tree.leaves(result.outcomes), jax.tree.leaves(pair.updates.outcome), strict=True):
+        np.testing.assert_allclose(ours[number], theirs, rtol=1e-11)
     assert result.losses[0][number] == pytest.approx(float(pair.ledger.nonreciprocal), rel=1e-12)
 
 

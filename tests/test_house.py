@@ -13,7 +13,7 @@ import whorl
 
 SOURCE = Path(whorl.__file__).parent
 PAGE = Path(__file__).parent.parent / "docs" / "architecture.md"
-ORDER = re.findall(r"`(\w+)\.py`(?=[^\n]* \|)", PAGE.read_text().split("## Contracts")[0])  # the order that the page shows is the law
+ORDER = re.findall(r"`(\w+)(?:\.py|/)`(?=[^\n]* \|)", PAGE.read_text().split("## Contracts")[0])  # the order that the page shows is the law
 PUBLIC = [name for name, value in vars(whorl).items() if not name.startswith("_") and not inspect.ismodule(value)]
 
 
@@ -34,13 +34,24 @@ def broken(name, source):
     return [arrow for arrow in arrows(source) if arrow not in ORDER[: ORDER.index(name)]]
 
 
+def packages(root):
+    return [path for path in root.iterdir() if path.is_dir() and (path / "__init__.py").exists()]
+
+
 def test_every_module_has_its_place():
-    assert sorted(path.stem for path in SOURCE.glob("*.py")) == sorted(["__init__", *ORDER])
+    modules = [path.stem for path in SOURCE.glob("*.py") if not path.stem.startswith("__")]
+    assert sorted([*modules, *(path.name for path in packages(SOURCE))]) == sorted(ORDER)
 
 
-@pytest.mark.parametrize("name", ORDER)
+@pytest.mark.parametrize("name", [name for name in ORDER if (SOURCE / f"{name}.py").exists()])
 def test_a_module_knows_only_those_before_it(name):
     assert broken(name, (SOURCE / f"{name}.py").read_text()) == []
+
+
+@pytest.mark.parametrize("path", sorted(file for package in packages(SOURCE) for file in package.glob("**/*.py")), ids=lambda p: p.name)
+def test_a_package_knows_only_itself_and_those_before_it(path):
+    package = path.relative_to(SOURCE).parts[0]
+    assert [arrow for arrow in broken(package, path.read_text()) if arrow != package] == []
 
 
 @pytest.mark.parametrize(

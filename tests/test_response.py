@@ -50,6 +50,18 @@ def test_the_spectrum_is_the_one_solved_by_hand(system):
     assert spectrum.rank == np.count_nonzero(system.eigenvalues)
 
 
+def test_the_factor_is_a_root_of_the_response_and_keeps_its_weak_modes():
+    net = wh.Network.random((3,) * 7, imbalance=1.0, floor=0.4, seed=3, rates=[0.5, 1, 2, 1, 1, 0.25])
+    driven = wh.response(net, SIX)
+    factor = np.asarray(driven.factor())
+    np.testing.assert_allclose(factor @ factor.T, driven.gram(), atol=1e-15)
+    values = np.linalg.svd(factor, compute_uv=False)[:6] ** 2
+    assert values[-1] / values[0] < 1e-10, "without a weak mode this tests nothing"
+    # Another root of K, through the square roots of the mobility's blocks, reaches the weak modes as well.
+    root = oracle.root_of_response(*oracle.arrays(net), SIX)
+    np.testing.assert_allclose(values, np.linalg.svd(root, compute_uv=False)[:6] ** 2, rtol=1e-8)
+
+
 @given(strategies.problems())
 def test_the_layer_sum_and_the_gram_matrix_agree(problem):
     net, inputs, _ = problem

@@ -22,7 +22,7 @@ from whorl import _check, _fused, lanes
 from whorl._check import Numbers
 from whorl._exponential import REACH
 from whorl.feedback import Leaky
-from whorl.ledger import TERMS, Entry
+from whorl.ledger import TERMS, Entry, Outcome
 from whorl.network import Network
 from whorl.policy import Adaptive, Native, Policy, StepMatched, always, curvature_gate, never
 from whorl.schedule import checked_order, checked_turns
@@ -40,6 +40,7 @@ class Ensemble(eqx.Module):
     native: Network
     sums: Entry
     updates: Entry | None  # (pairs, updates), where they were kept
+    outcomes: Outcome | None  # likewise
     start: Float[np.ndarray, "pairs"]
     losses: tuple[Float[np.ndarray, "pairs"], Float[np.ndarray, "pairs"]]  # nonreciprocal, native
     made: Int[np.ndarray, "pairs"]  # updates made before the end, or before a pair stopped
@@ -91,21 +92,30 @@ def train_many(
     turns: Numbers,
     record: bool = False,
     workers: int | None = None,
+    chunk: int | None = None,
 ) -> Ensemble:
     """Let many coupled pairs run, each from its own network on its own data.
 
     `nets` is a stack of networks (see `stack`), `inputs` and `targets` are `(pairs, samples, ...)`, `schedule` and `turns` are
-    `(pairs, updates)`. `record` keeps the account of every update. `workers` is the number of threads, every core if left out; it
-    changes how long a run takes and nothing else.
+    `(pairs, updates)`. `record` keeps the account and the losses of every update. `workers` is the number of threads, every core if
+    left out; it changes how long a run takes and nothing else. `chunk` is the number of pairs that a core takes at once, a multiple of
+    64; last bits may depend on it.
     """
     data = _checked_data(nets, inputs, targets, schedule, turns)
     if not isinstance(policy, Policy):
         raise ValueError(f"policy must be native(...), step_matched(...), adaptive(...) or your own Policy, but it is {policy!r}")
     workers = (os.cpu_count() or 1) if workers is None else _check.count("workers", workers)
+    size = _checked_chunk(chunk)
     kind = _lane_kind(nets, policy)
     if kind is None:
-        return _general(nets, policy, data, record, workers)
-    return _mended(_by_lanes(nets, policy, kind, data, record, workers), nets, policy, data)
+        return _general(nets, policy, data, record, workers, size or GENERAL_CHUNK)
+    return _mended(_by_lanes(nets, policy, kind, data, record, workers, size or CHUNK), nets, policy, data)
+
+
+def _checked_chunk(chunk: int | None) -> int | None:
+    if chunk is not None and _check.count("chunk", chunk) % BLOCK:
+        raise ValueError(f"chunk must be a multiple of {BLOCK}, but it is {chunk}")
+    return chunk
 
 
 def _checked_data(nets: Network, inputs: Numbers, targets: Numbers, order: Numbers, turns: Numbers) -> tuple[np.ndarray, ...]:
@@ -144,16 +154,18 @@ def _lane_kind(nets: Network, policy: Policy) -> tuple[str, str] | None:
     return (kinds[type(policy)], gates[gate]) if fits and type(policy) in kinds and gate in gates else None
 
 
-def _by_lanes(nets: Network, policy: Policy, kind: tuple[str, str], data: tuple, record: bool, workers: int) -> Ensemble:
+def _by_lanes(nets: Network, policy: Policy, kind: tuple[str, str], data: tuple, record: bool, workers: int, chunk: int) -> Ensemble:
     assert isinstance(policy.law.base, Leaky)
     pairs, updates = data[2].shape
     numbers = np.array([float(policy.scale), float(policy.omega), float(policy.law.base.mu)])
     arrays = (nets.layers, *data, np.broadcast_to(numbers, (pairs, 3)))
-    size = CHUNK if _fused.on_cpu() else pairs
-    sums, rows, turning, native, start, one, other = _in_chunks(_lane_program(*kind, record), arrays, size, workers)
+    size = chunk if _fused.on_cpu() else pairs
+    sums, rows, seen, turning, native, start, one, other = _in_chunks(_lane_program(*kind, record), arrays, size, workers)
     kept = None if rows is None else Entry(*map(jnp.asarray, rows))
+    outcomes = None if seen is None else Outcome(*map(jnp.asarray, seen))
     one_end, other_end = (nets.with_layers([jnp.asarray(layer) for layer in layers]) for layers in (turning, native))
-    return Ensemble(one_end, other_end, Entry(*map(jnp.asarray, sums)), kept, start, (one, other), np.full(pairs, updates), updates)
+    account = Entry(*map(jnp.asarray, sums))
+    return Ensemble(one_end, other_end, account, kept, outcomes, start, (one, other), np.full(pairs, updates), updates)
 
 
 @functools.cache
@@ -171,8 +183,11 @@ def _lane_program(policy: str, gate: str, record: bool) -> Callable[..., Any]:
         work = _fused.whole(lambda data: _block_by_block(block, data) if _fused.on_cpu() else block(*data))
         sums, rows, turning, native, *losses = work(data)
         ends = ([jnp.moveaxis(layer, -1, 0) for layer in layers] for layers in (turning, native))
-        kept = None if rows is None else [rows[:, n].T for n in range(4)]
-        return list(sums), kept, *ends, *(loss + rest for loss in losses)
+        if rows is None:
+            return list(sums), None, None, *ends, *(loss + rest for loss in losses)
+        kept, (taken, opposite, still, own, step, amount, other) = (jnp.moveaxis(part, (0, 1), (-1, 0)) for part in rows)
+        seen = [*(one + rest[:, None] for one in (taken, opposite, still, own, other)), step, amount]
+        return list(sums), list(kept), seen, *ends, *(loss + rest for loss in losses)
 
     return jax.jit(chunk, compiler_options=_fused.compiler_options())
 
@@ -226,16 +241,18 @@ def _mended(result: Ensemble, nets: Network, policy: Policy, data: tuple) -> Ens
 
 def _spliced(result: Ensemble, number: int, pair: Any) -> Ensemble:
     account = pair.ledger
-    updates = None
+    updates, outcomes = None, None
     if result.updates is not None:
-        short = jax.tree.map(lambda leaf: jnp.pad(leaf, (0, result.scheduled - pair.made)), account.updates)
-        updates = jax.tree.map(lambda whole, one: whole.at[number].set(one), result.updates, short)
+        short = jax.tree.map(lambda leaf: jnp.pad(leaf, (0, result.scheduled - pair.made)), (account.updates, pair.updates.outcome))
+        whole = (result.updates, result.outcomes)
+        updates, outcomes = jax.tree.map(lambda whole, one: whole.at[number].set(one), whole, short)
     put = lambda whole, one: np.concatenate([whole[:number], [one], whole[number + 1 :]])  # noqa: E731
     return Ensemble(
         jax.tree.map(lambda whole, one: whole.at[number].set(one), result.nonreciprocal, pair.nonreciprocal),
         jax.tree.map(lambda whole, one: whole.at[number].set(one), result.native, pair.native),
         jax.tree.map(lambda whole, one: whole.at[number].set(one), result.sums, account.sums),
         updates,
+        outcomes,
         put(result.start, float(account.start)),
         (put(result.losses[0], float(account.nonreciprocal)), put(result.losses[1], float(account.native))),
         put(result.made, pair.made),
@@ -243,10 +260,10 @@ def _spliced(result: Ensemble, number: int, pair: Any) -> Ensemble:
     )
 
 
-def _general(nets: Network, policy: Policy, data: tuple, record: bool, workers: int) -> Ensemble:
+def _general(nets: Network, policy: Policy, data: tuple, record: bool, workers: int, chunk: int) -> Ensemble:
     one_pair = _general_program(record)
     arrays = (nets, *data)
-    pieces = _in_chunks(lambda *chunk: one_pair(policy, *chunk), arrays, GENERAL_CHUNK, workers)
+    pieces = _in_chunks(lambda *chunk: one_pair(policy, *chunk), arrays, chunk, workers)
     final, sums, infos, start = pieces
     back = lambda tree: jax.tree.map(jnp.asarray, tree)  # noqa: E731
     return Ensemble(
@@ -254,6 +271,7 @@ def _general(nets: Network, policy: Policy, data: tuple, record: bool, workers: 
         back(final.native),
         back(sums),
         back(infos.entry) if record else None,
+        back(infos.outcome) if record else None,
         start,
         final.losses,
         final.number.astype(int),

@@ -200,8 +200,8 @@ def update_native(state: State, samples: Any, x: Array, y: Array, rule: Rule) ->
     return State(columns, after), after - before
 
 
-def update_turning(state: State, samples: Any, x: Array, y: Array, turn: Array, rule: Rule) -> tuple[State, tuple[Array, ...]]:
-    """One update of the nonreciprocal learner: even, handedness, step, and the increment of its own native step."""
+def update_turning(state: State, samples: Any, x: Array, y: Array, turn: Array, rule: Rule) -> tuple[State, tuple[Array, ...], list[Array]]:
+    """One update of the nonreciprocal learner: even, handedness, step, and the increment of its own native step; then all its losses."""
     columns, before = state
     local = measure(columns, x, y, rule.leak)
     native = keep(rule.scale / span(local.b, local.flow))
@@ -213,9 +213,10 @@ def update_turning(state: State, samples: Any, x: Array, y: Array, turn: Array, 
     others = keep(still * (even - odd)), still, keep(columns.head * sum(growth(local.flow, local.b, native)))
     after = keep(loss(taken.head, samples))
     increment = after - before
-    opposite, zero, own = (keep(loss(stepped(columns, grown).head, samples) - before) for grown in others)
+    losses = [keep(loss(stepped(columns, grown).head, samples)) for grown in others]
+    opposite, zero, own = (keep(one - before) for one in losses)
     mean = (increment + opposite) / 2
-    return State(taken, after), (mean - zero, increment - mean, zero - own, own)
+    return State(taken, after), (mean - zero, increment - mean, zero - own, own), [after, *losses, step, amount]
 
 
 def decide(columns: Columns, local: Local, native: Array, rule: Rule) -> tuple[Array, Array]:
@@ -237,17 +238,17 @@ def choose(values: Array, k: Array) -> Array:
 
 
 def train(layers: Array, inputs: Array, targets: Array, samples: Any, order: Array, turns: Array, rule: Rule, record: bool) -> Any:
-    """Pairs from start to end: the account of every update (updates, 4, lanes) or its sums (4, lanes), and both ends."""
+    """Pairs from start to end: sums (4, lanes), account (updates, 4, lanes) and outcome (updates, 7, lanes) of every update, both ends."""
     columns = Columns(layers[:, :2], layers[:, 2])
     start = State(columns, keep(loss(columns.head, samples)))
 
-    def body(carry: tuple, now: tuple[Array, Array]) -> tuple[tuple, Array | None]:
+    def body(carry: tuple, now: tuple[Array, Array]) -> tuple[tuple, Any]:
         turning, native, sums = carry
         x, y = keep((choose(inputs, now[0]), choose(targets, now[0])))
-        turning, (even, handedness, step, own) = update_turning(turning, samples, x, y, now[1].astype(layers.dtype), rule)
+        turning, (even, handedness, step, own), seen = update_turning(turning, samples, x, y, now[1].astype(layers.dtype), rule)
         native, other = update_native(native, samples, x, y, rule)
         row = jnp.stack([even, handedness, step, own - other])
-        return (turning, native, sums + row), row if record else None
+        return (turning, native, sums + row), (row, jnp.stack([*seen, native.loss])) if record else None
 
     sums = jnp.zeros((4, layers.shape[-1]), dtype=layers.dtype)
     (turning, native, sums), rows = jax.lax.scan(body, (start, start, sums), (order, turns))

@@ -38,6 +38,18 @@ def entry(plus: Array, minus: Array, taken: Array, zero: Array, own: Array, othe
     return Entry(mean - zero, taken - mean, zero - own, own - other)
 
 
+class Outcome(eqx.Module):
+    """Losses after an update, of what was done and of what was not: the ledger's terms are their differences."""
+
+    taken: Float[Array, "*updates"]  # the turn that happened
+    opposite: Float[Array, "*updates"]  # the other turn
+    still: Float[Array, "*updates"]  # no turn, the same step
+    own: Float[Array, "*updates"]  # no turn, the native step at the nonreciprocal state
+    native: Float[Array, "*updates"]  # the native learner, at its own state
+    step: Float[Array, "*updates"]
+    amount: Float[Array, "*updates"]
+
+
 class Ledger(eqx.Module):
     """The account of a coupled pair. Print it, or draw it with `whorl.plot.waterfall`."""
 

@@ -1,4 +1,4 @@
-r"""Policies: how far to step, and how much to turn (Sec. VI C of the paper; its envelope and its curvature gate).
+r"""Policies: how far to step, and how much to turn (Sec. VII C of the paper; its envelope and its curvature gate).
 
 A policy sees the scores before an update and answers with a step and an amount of turning: that is the whole contract. The step of
 any applied score $u$ is bounded by the envelope $\eta = s / \max(1, \max_i u_i - \min_i u_i)$, the range being the largest within a

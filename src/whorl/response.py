@@ -113,6 +113,14 @@ class Response(eqx.Module):
         relative = jac - jac[:, _heaviest(self.net)]
         return relative @ mobility(self.net) @ relative.T
 
+    def factor(self) -> Float[Array, "n m"]:
+        r"""A $B$ with $K = BB^\mathsf{T}$, one column for every pair of entries of every column of the network.
+
+        Its singular values are the square roots of the eigenvalues of $K$, and keep twice as many digits of the weak ones.
+        """
+        _need_matched(self, "factor")
+        return jnp.concatenate([_factor(self, number) for number in range(self.net.depth)], axis=1)
+
     def reduced(self) -> Matrix:
         """The matrix on the zero-sum fields, in orthonormal coordinates."""
         return _reduced(self)
@@ -201,6 +209,15 @@ def _column_blocks(response: Response, number: int) -> Float[Array, "columns n n
     blocks = jnp.einsum("i,ri,si,iab->irasb", rates, flow, flow, spread)
     size = response.samples * response.outputs
     return blocks.reshape(layer.shape[1], size, size)
+
+
+def _factor(response: Response, number: int) -> Float[Array, "n m"]:
+    layer, flow, rates = response.net.layers[number], response.flows[number], response.net.rates[number]
+    one, other = np.triu_indices(layer.shape[0], k=1)
+    onward = downstream(response.net)[number]
+    size = jnp.sqrt(rates[None, :] * layer[one] * layer[other])
+    entries = jnp.einsum("si,aq,qi->saqi", flow, onward[:, one] - onward[:, other], size)
+    return entries.reshape(response.samples * response.outputs, -1)
 
 
 def _heaviest(net: Network) -> Int[Array, "parameters"]:

@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from whorl import _check, ledger
 from whorl._check import Numbers
-from whorl.ledger import Entry, Ledger
+from whorl.ledger import Entry, Ledger, Outcome
 from whorl.network import Network, checked_data, flows
 from whorl.policy import Policy, envelope, look
 from whorl.schedule import drawn
@@ -35,6 +35,7 @@ class Info(eqx.Module):
     """What a reader wants to know of an update."""
 
     entry: Entry
+    outcome: Outcome
     losses: tuple[Float[Array, "*updates"], Float[Array, "*updates"]]  # after the update
     step: Float[Array, "*updates"]  # nu, of the nonreciprocal learner
     own_step: Float[Array, "*updates"]  # h at the nonreciprocal state
@@ -153,7 +154,9 @@ def update(policy: Policy, inputs: Array, targets: Array, state: State, sample: 
         plus_loss - before, minus_loss - before, taken_loss - before, zero_loss - before, own_loss - before, native_loss - native_before
     )
     after = State(taken, native, (taken_loss, native_loss), state.number + 1, state.running)
-    info = Info(terms, after.losses, choice.step, own, native_step, choice.amount, view.ratio)
+    opposite_loss = jnp.where(turn > 0, minus_loss, plus_loss)
+    outcome = Outcome(taken_loss, opposite_loss, zero_loss, own_loss, native_loss, choice.step, choice.amount)
+    info = Info(terms, outcome, after.losses, choice.step, own, native_step, choice.amount, view.ratio)
     return _guarded(state, after, info)
 
 
