@@ -1,0 +1,77 @@
+"""Small things that the kinds of study share: tables as columns, products of keys, stacks of networks, and exact sums."""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+
+from whorl.network import Network
+from whorl.simplex import tangent_basis
+
+Table = dict[str, np.ndarray]
+Tables = dict[str, Table]
+Parts = Mapping[str, Mapping[str, np.ndarray]]  # what each stage of a study computed
+
+
+def product(**keys: Any) -> Table:
+    """Key columns for every combination, the last key varying fastest."""
+    grids = np.meshgrid(*(np.arange(len(values)) for values in keys.values()), indexing="ij")
+    return {name: np.asarray(values)[grid.ravel()] for (name, values), grid in zip(keys.items(), grids, strict=True)}
+
+
+def joined(tables: Iterable[Table]) -> Table:
+    """Tables with the same columns, one below the other."""
+    tables = list(tables)
+    return {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
+
+
+def ordered(table: Table, *keys: str) -> Table:
+    """Rows sorted by the keys, the first varying slowest. Values of a key keep the order of their first appearance."""
+    ranks = []
+    for key in keys:
+        values, first, inverse = np.unique(table[key], return_index=True, return_inverse=True)
+        ranks.append(np.argsort(np.argsort(first))[inverse.ravel()] if len(values) else inverse)
+    rows = np.lexsort(ranks[::-1])
+    return {name: column[rows] for name, column in table.items()}
+
+
+def network(layers: np.ndarray) -> Network:
+    """A network from (depth, 3, 3), or a stack of them from (many, depth, 3, 3)."""
+    like = Network([np.full((3, 3), 1 / 3)] * layers.shape[-3])
+    net = like.with_layers([jnp.asarray(layers[..., number, :, :]) for number in range(layers.shape[-3])])
+    if layers.ndim == 3:
+        return net
+    # Every network of a stack has its own rates, as `whorl.stack` makes them.
+    return eqx.tree_at(lambda many: many.rates, net, tuple(jnp.ones((len(layers), 3)) for _ in net.rates))
+
+
+def zero_sum(factor: np.ndarray) -> np.ndarray:
+    """A factor (..., samples * 3, m) in zero-sum coordinates (..., samples * 2, m)."""
+    *batch, rows, columns = factor.shape
+    blocks = factor.reshape(*batch, rows // 3, 3, columns)
+    return np.einsum("ak,...sam->...skm", np.asarray(tangent_basis(3)), blocks).reshape(*batch, rows // 3 * 2, columns)
+
+
+def modes(factor: np.ndarray, tol: float) -> tuple[np.ndarray, np.ndarray]:
+    """Rank and condition number of B B^T, from singular values of B: an eigenvalue counts above `tol` times the largest."""
+    values = np.linalg.svd(zero_sum(factor), compute_uv=False) ** 2
+    kept = values > tol * values[..., :1]
+    rank = kept.sum(axis=-1)
+    weakest = np.take_along_axis(values, np.maximum(rank - 1, 0)[..., None], axis=-1)[..., 0]
+    return rank, values[..., 0] / weakest
+
+
+def column_residual(weights: np.ndarray) -> np.ndarray:
+    """The largest |sum of a column - 1| of networks (..., depth, 3, 3), with sums rounded once."""
+    flat = np.moveaxis(weights, -2, -1).reshape(-1, 3)
+    off = np.array([abs(math.fsum(column) - 1) for column in flat.tolist()])
+    return off.reshape(*weights.shape[:-3], -1).max(axis=-1)
+
+
+def exact_sum(values: np.ndarray) -> np.ndarray:
+    """Correctly rounded sums along the last axis: they do not depend on the order of the terms."""
+    flat = values.reshape(-1, values.shape[-1]).tolist()
+    return np.array([math.fsum(row) for row in flat]).reshape(values.shape[:-1])

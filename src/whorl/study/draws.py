@@ -1,0 +1,60 @@
+"""Every random number of a study, from streams that are keyed by what they are for: a family is the same whoever its neighbours are."""
+
+import numpy as np
+
+from whorl import _construct, schedule
+from whorl.task import Task
+
+TASK, COLUMNS, ORDER, TURNS, CONTROL = range(5)
+
+
+def stream(seed: int, *key: int) -> np.random.Generator:
+    """The stream of one purpose."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
+
+
+def task(seed: int, family: int, concentration: float) -> tuple[np.ndarray, np.ndarray]:
+    """Inputs and targets of a family, each (6, 3)."""
+    drawn = Task.random(3, 3, seed=stream(seed, family, TASK), concentration=concentration)
+    return np.asarray(drawn.inputs), np.asarray(drawn.targets)
+
+
+def dirichlet_layers(seed: int, family: int, depth: int, concentration: float, floor: float) -> np.ndarray:
+    """A network with Dirichlet columns and a uniform share, (depth, 3, 3)."""
+    rng = stream(seed, family, COLUMNS, depth)
+    draws = rng.dirichlet(np.full(3, concentration), size=(depth, 3))
+    return (1 - floor) * draws.transpose(0, 2, 1) + floor / 3
+
+
+def softmax_layers(seed: int, family: int, depth: int, beta: float, floor: float) -> np.ndarray:
+    """A network with columns softmax(beta z) and a uniform share, (depth, 3, 3). All imbalances share the logits z."""
+    logits = stream(seed, family, COLUMNS, depth).standard_normal((depth, 3, 3))
+    full = np.ones((3, 3), dtype=bool)
+    return np.stack([_construct.columns(beta * z, full, floor) for z in logits])
+
+
+def control_layers(seed: int, depth: int, concentration: float, floor: float) -> np.ndarray:
+    """A network in two components, outputs {0, 1} and {2}, (depth, 3, 3)."""
+    draws = stream(seed, 0, CONTROL, depth).dirichlet(np.full(2, concentration), size=(depth, 2))
+    layers = np.zeros((depth, 3, 3))
+    layers[:, :2, :2] = (1 - floor) * draws.transpose(0, 2, 1) + floor / 2
+    layers[:, 2, 2] = 1.0
+    return layers
+
+
+def order(seed: int, trial: int, epochs: int) -> np.ndarray:
+    """Which sample is shown at each update."""
+    return schedule.permuted(6, epochs, stream(seed, trial, ORDER))
+
+
+def turns(seed: int, trial: int, updates: int) -> np.ndarray:
+    """Which way to turn at each update."""
+    return schedule.fair_turns(updates, stream(seed, trial, TURNS))
+
+
+def largest_residual(layers: np.ndarray, inputs: np.ndarray, targets: np.ndarray) -> int:
+    """The sample with the largest residual norm."""
+    predictions = inputs.T
+    for layer in layers:
+        predictions = layer @ predictions
+    return int(np.argmax(np.sum((targets - predictions.T) ** 2, axis=1)))

@@ -1,0 +1,32 @@
+"""The evaluator: a study passes when every gate holds, and a failed one stays failed."""
+
+import operator
+from typing import Any
+
+from whorl.study.design import Design, Gate
+
+TESTS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq}
+
+
+def evaluate(gate: Gate, statistics: dict[str, float]) -> dict[str, Any]:
+    """One gate against the statistics of a run; the margin is how far inside its bound the value lies."""
+    if gate.statistic not in statistics:
+        raise ValueError(f"gate {gate.name!r} must name a statistic of the study, but {gate.statistic} is none: {', '.join(statistics)}")
+    value = statistics[gate.statistic]
+    margin = {"<": gate.bound - value, ">": value - gate.bound, "=": -abs(value - gate.bound)}[gate.relation[0]]
+    return {
+        "name": gate.name,
+        "statistic": gate.statistic,
+        "relation": gate.relation,
+        "bound": gate.bound,
+        "origin": gate.origin,
+        "value": value,
+        "margin": margin,
+        "passed": bool(TESTS[gate.relation](value, gate.bound)),
+    }
+
+
+def verdict(design: Design, statistics: dict[str, float]) -> tuple[str, list[dict[str, Any]]]:
+    """PASS when all gates hold, else FAIL; and what each gate saw."""
+    seen = [evaluate(gate, statistics) for gate in design.gates]
+    return ("PASS" if all(gate["passed"] for gate in seen) else "FAIL"), seen

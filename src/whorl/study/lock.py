@@ -1,0 +1,97 @@
+"""Registration: the hash of a design, and of every source file that its result depends on, before the run.
+
+Which files those are is read from the imports, beginning at the file of the study's kind and at those that store and judge its tables.
+"""
+
+import ast
+import json
+from functools import cache
+from hashlib import sha256
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from whorl.study.design import PAPER, Design, shipped
+
+ROOT = Path(__file__).parent.parent
+JUDGES = ("study/columns.py", "study/design.py", "study/gates.py", "study/schema.py", "study/store.py")
+
+
+def sources(kind: str) -> dict[str, str]:
+    """Every source file that a result of this kind depends on, with its hash."""
+    found: set[str] = set()
+    waiting = [f"study/{kind}.py", *JUDGES]
+    while waiting:
+        path = waiting.pop()
+        if path not in found:
+            found.add(path)
+            waiting += _imports((ROOT / path).read_text())
+    return {path: sha256((ROOT / path).read_bytes()).hexdigest() for path in sorted(found)}
+
+
+def _imports(source: str) -> list[str]:
+    """The files of whorl that a source imports."""
+    names: list[str] = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "whorl":
+            names += [f"{node.module}.{alias.name}" for alias in node.names] + [str(node.module)]
+        elif isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+    inside = (name.removeprefix("whorl.").replace(".", "/") + ".py" for name in names if name.startswith("whorl."))
+    return [path for path in inside if (ROOT / path).is_file()]
+
+
+def lock(design: Design) -> dict[str, Any]:
+    """What a registration of this design, with these sources, holds."""
+    return {"design": design.sha256, "sources": sources(design.kind)}
+
+
+def text(content: dict[str, Any]) -> str:
+    """A lock as it is written."""
+    return json.dumps(content, indent=2, sort_keys=True) + "\n"
+
+
+def beside(path: Path) -> Path:
+    """Where the lock of a design file lies."""
+    return path.with_suffix(".lock.json")
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The lock of a design file, or an empty one."""
+    place = beside(path)
+    if not place.exists():
+        return {}
+    try:
+        content = json.loads(place.read_text())
+    except (ValueError, RecursionError) as wrong:
+        raise ValueError(f"{place} must be a lock written by `whorl register`, but it is not JSON") from wrong
+    if not isinstance(content, dict) or content.keys() != {"design", "sources"} or not isinstance(content["sources"], dict):
+        raise ValueError(f"{place} must be a lock written by `whorl register`, but it does not hold a design and its sources")
+    return content
+
+
+@cache
+def shipped_lock(name: str) -> dict[str, Any]:
+    """The lock of one of the paper's designs."""
+    assert name in PAPER
+    return json.loads((resources.files("whorl.study") / "designs" / f"{name}.lock.json").read_text())
+
+
+def why_unregistered(design: Design, registered: dict[str, Any], quick: bool) -> str | None:
+    """Why a run of this design is not a registered one; None if it is."""
+    if quick:
+        return "a quick run is a smoke test, not the registered study"
+    if not registered:
+        return "the design was never registered"
+    if registered["design"] != design.sha256:
+        return "the design differs from the registered one"
+    now = sources(design.kind)
+    changed = sorted(path for path in now.keys() | registered["sources"].keys() if now.get(path) != registered["sources"].get(path))
+    return None if not changed else f"sources differ from the registered ones: {', '.join(changed)}"
+
+
+def register_shipped() -> None:
+    """Lock the paper's designs anew; only for a change of whorl itself."""
+    for name in PAPER:
+        place = beside(ROOT / "study" / "designs" / f"{name}.toml")
+        place.write_text(text(lock(shipped(name))))

@@ -1,0 +1,109 @@
+"""The paper's numbers next to ours, each compared as its class demands: exact, identity, or statistical. Never one as another."""
+
+import tomllib
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib import resources
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+
+ROUND_OFF = 1e-13  # what counts as round-off for quantities of order one
+INSIDE = (2.5, 97.5)  # the central 95 %, in per cent
+
+
+@dataclass(frozen=True)
+class Number:
+    """A published number and how it is to be compared."""
+
+    study: str
+    statistic: str
+    printed: str
+    kind: str
+    where: str
+    bound: float | None
+    roundoff: bool
+    note: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One line of the table "published | here | class | verdict"."""
+
+    study: str
+    statistic: str
+    published: str
+    here: str
+    kind: str
+    verdict: str  # equal, holds or inside; DIFFERS, FAILS or outside
+    agrees: bool
+    percentile: float | None  # of the published value among ours, for the statistical class
+    where: str
+    note: str
+
+    def asdict(self) -> dict[str, Any]:
+        """For machines."""
+        return asdict(self)
+
+
+@cache
+def numbers() -> tuple[Number, ...]:
+    """Every published number, in the paper's order."""
+    rows = tomllib.loads((resources.files("whorl.study") / "published.toml").read_text())["numbers"]
+    return tuple(
+        Number(r["study"], r["statistic"], r["printed"], r["class"], r["where"], r.get("bound"), r.get("roundoff", True), r.get("note", ""))
+        for r in rows
+    )
+
+
+@cache
+def distribution(study: str) -> dict[str, np.ndarray]:
+    """Our own values of every statistic over many root seeds, as shipped."""
+    table = pq.read_table(BytesIO((resources.files("whorl.study") / "distributions" / f"{study}.parquet").read_bytes()))
+    names, values = np.asarray(table["statistic"].to_pylist()), table["value"].to_numpy()
+    return {name: values[names == name] for name in np.unique(names)}
+
+
+def compare(number: Number, value: float | None) -> Comparison:
+    """One published number against the value of a run."""
+    if value is None:
+        return _line(number, "none", "no such value here", False)
+    if number.kind == "exact":
+        agrees, here = _same_digits(number.printed, value)
+        return _line(number, here, "equal" if agrees else "DIFFERS", agrees)
+    here = f"{value:.6g}"
+    if number.kind == "identity":
+        assert number.bound is not None
+        holds = 0 <= value < (min(number.bound, ROUND_OFF) if number.roundoff else number.bound)
+        return _line(number, f"{value:.3e}", "holds" if holds else "FAILS", holds)
+    at = percentile(float(number.printed), distribution(number.study)[number.statistic])
+    inside = INSIDE[0] <= at <= INSIDE[1]
+    return _line(number, here, "inside" if inside else "outside", inside, at)
+
+
+def _line(number: Number, here: str, verdict: str, agrees: bool, at: float | None = None) -> Comparison:
+    where, note = number.where, number.note
+    return Comparison(number.study, number.statistic, number.printed, here, number.kind, verdict, agrees, at, where, note)
+
+
+def percentile(value: float, among: np.ndarray) -> float:
+    """Where a value stands among others, in per cent; equal ones count half."""
+    return float(100 * (np.mean(among < value) + np.mean(among == value) / 2))
+
+
+def _same_digits(printed: str, value: float) -> tuple[bool, str]:
+    """Whether a value, written with the digits that were printed, reads the same; dots at the end mean cut, not rounded."""
+    if printed.endswith("..."):
+        digits = printed.removesuffix("...")
+        return f"{value:.15f}".startswith(digits), f"{value:.{len(digits.partition('.')[2]) + 3}f}"
+    if "." not in printed:  # a count, or nothing at all
+        return value == int(printed), f"{value:g}"
+    shown = f"{value:.{len(printed.partition('.')[2])}f}"
+    return shown == printed, shown
+
+
+def table(statistics: dict[str, dict[str, float]]) -> list[Comparison]:
+    """All numbers of the studies that were run."""
+    return [compare(number, statistics[number.study].get(number.statistic)) for number in numbers() if number.study in statistics]

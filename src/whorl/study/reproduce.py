@@ -1,0 +1,49 @@
+"""Several studies into one folder, described, sealed and audited."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from whorl.study import crate, lock, run, store
+from whorl.study.design import PAPER, Design, shipped
+from whorl.study.run import Progress, silent
+
+
+def paper() -> list[tuple[Design, dict[str, Any]]]:
+    """The paper's three designs with their locks."""
+    return [(shipped(name), lock.shipped_lock(name)) for name in PAPER]
+
+
+def conduct(
+    studies: list[tuple[Design, dict[str, Any]]],
+    folder: Path,
+    *,
+    quick: bool = False,
+    csv: bool = False,
+    progress: Progress = silent,
+    adorn: Callable[[Path], None] | None = None,
+) -> list[dict[str, Any]]:
+    """Run studies, or finish them; `adorn` may add figures before the folder is sealed. Answers with the verdicts."""
+    environment = run.enter(folder, [design for design, _ in studies], quick)
+    verdicts = [
+        run.run(design, folder / design.name, registered=registered, quick=quick, csv=csv, progress=progress)
+        for design, registered in studies
+    ]
+    if adorn is not None:
+        adorn(folder)
+    keys = ("verdict", "expected", "registered", "quick")
+    store.write_json(folder / "summary.json", {"studies": {v["study"]: {key: v[key] for key in keys} for v in verdicts}})
+    seal(folder, environment, verdicts)
+    return verdicts
+
+
+def seal(folder: Path, environment: dict[str, Any], verdicts: list[dict[str, Any]]) -> None:
+    """Describe the folder as a crate, and write the manifest over everything in it."""
+    crate.write(folder, environment, verdicts)
+    store.seal(folder)
+
+
+def statistics(folder: Path) -> dict[str, float]:
+    """The statistics of one study, from its stored table."""
+    found = store.read_table(folder / "tables" / "statistics.parquet")
+    return dict(zip(found["name"].tolist(), found["value"].tolist(), strict=True))

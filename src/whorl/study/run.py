@@ -1,0 +1,149 @@
+"""One study from design to verdict, in stages that survive an interruption."""
+
+import contextlib
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from whorl.study import columns, environment, gates, horizon, lock, store, structural, threshold
+from whorl.study.design import Design
+
+KINDS = {"structural": structural, "threshold": threshold, "horizon": horizon}
+WORK = ".work"
+Progress = Callable[[str], None]  # told the name of every piece of work when it is done
+
+
+def silent(_: str) -> None:
+    """Progress that nobody looks at."""
+
+
+def pieces(design: Design, quick: bool = False) -> int:
+    """How often a run of this design reports progress."""
+    return len(KINDS[design.kind].stages(design.values(quick))) + 1
+
+
+def enter(folder: Path, designs: list[Design], quick: bool) -> dict[str, Any]:
+    """Make or reopen a run folder; refuse one that is not ours, or was made by another version."""
+    now = environment.describe(designs, quick)
+    place = folder / "environment.json"
+    if place.exists():
+        then = store.read_json(place)
+        if apart := environment.differences(then if isinstance(then, dict) else {}, now):
+            raise ValueError(f"{folder} must be a folder of this version and this run, but it differs in {'; '.join(apart)}")
+        store.sweep(folder)
+        return now
+    # A run that was killed at its very first write has left a part of this file and nothing else.
+    if folder.exists() and (not folder.is_dir() or any(not store.is_part(path, of=place) for path in folder.iterdir())):
+        raise ValueError(f"{folder} must be empty, new, or a run folder of whorl, but it is none of these")
+    store.sweep(folder)
+    store.write_json(place, now)
+    return now
+
+
+def run(
+    design: Design, folder: Path, *, registered: dict[str, Any], quick: bool = False, csv: bool = False, progress: Progress = silent
+) -> dict[str, Any]:
+    """Run a study into `folder`, or finish what an interrupted run left there; answer with its verdict."""
+    done = finished(folder)
+    if done is not None:
+        for stage in range(pieces(design, quick)):
+            progress(f"{design.name}: kept {stage}")
+        if csv:
+            for name in columns.names(design.kind):
+                store.write(folder / "tables" / f"{name}.csv", store.csv(pq.read_table(folder / "tables" / f"{name}.parquet")))
+        shutil.rmtree(folder / WORK, ignore_errors=True)
+        return done
+    store.write(folder / "design.toml", design.text)
+    store.write(folder / "lock.json", lock.text(registered))
+    tables = _tables(design, folder / WORK, quick, progress)
+    hashes = {name: _stored(design.kind, name, table, folder / "tables", csv) for name, table in tables.items()}
+    statistics = dict(zip(tables["statistics"]["name"].tolist(), tables["statistics"]["value"].tolist(), strict=True))
+    result, seen = gates.verdict(design, statistics)
+    reason = lock.why_unregistered(design, registered, quick)
+    verdict = {
+        "study": design.name,
+        "kind": design.kind,
+        "title": design.title,
+        "verdict": result,
+        "expected": design.expected,
+        "registered": reason is None,
+        "why_unregistered": reason,
+        "quick": quick,
+        "design": store.hash_of(folder / "design.toml"),
+        "lock": store.hash_of(folder / "lock.json"),
+        "tables": hashes,
+        "gates": seen,
+    }
+    store.write_json(folder / "verdict.json", verdict)
+    shutil.rmtree(folder / WORK, ignore_errors=True)
+    progress(f"{design.name}: verdict")
+    return verdict
+
+
+def finished(folder: Path) -> dict[str, Any] | None:
+    """The verdict of a run that is complete and whole, else None."""
+    place = folder / "verdict.json"
+    if not place.exists():
+        return None
+    with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):
+        verdict = store.read_json(place)
+        paths = {name: folder / "tables" / f"{name}.parquet" for name in columns.names(verdict["kind"])}
+        if all(path.exists() and store.hash_of(path) == verdict["tables"][name]["sha256"] for name, path in paths.items()):
+            return verdict
+    return None
+
+
+def compute(design: Design, quick: bool = False, **others: Any) -> dict[str, dict[str, np.ndarray]]:
+    """All tables of a study in memory; `others` take the place of parameters."""
+    kind, p = KINDS[design.kind], design.values(quick, **others)
+    return judged(kind, p, {stage: kind.compute(p, stage) for stage in kind.stages(p)})
+
+
+def judged(kind: Any, p: Any, parts: Any) -> dict[str, dict[str, np.ndarray]]:
+    """The tables of a study and its statistics, all of them finite."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        tables = kind.tables(p, parts)
+        for name, table in tables.items():
+            for column, values in table.items():
+                _check_finite(f"column {column} of table {name}", values)
+        found = {name: float(value) for name, value in kind.statistics(p, tables).items()}
+    for name, value in found.items():
+        _check_finite(f"statistic {name}", np.asarray(value))
+    return tables | {"statistics": {"name": np.array(list(found)), "value": np.array(list(found.values()))}}
+
+
+def _check_finite(what: str, values: np.ndarray) -> None:
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        raise ValueError(f"{what} must be finite, but it is not: the design leaves too little to measure it on")
+
+
+def _tables(design: Design, work: Path, quick: bool, progress: Progress) -> dict[str, dict[str, np.ndarray]]:
+    kind, p = KINDS[design.kind], design.values(quick)
+    parts = {}
+    for stage in kind.stages(p):
+        parts[stage] = _kept(work / f"{stage}.npz", lambda stage=stage: kind.compute(p, stage))
+        progress(f"{design.name}: {stage}")
+    return judged(kind, p, parts)
+
+
+def _kept(path: Path, make: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """What an interrupted run had computed, or computed now and kept."""
+    kept = store.read_arrays(path)
+    if kept is not None:
+        return kept
+    made = make()
+    store.write_arrays(path, made)
+    return made
+
+
+def _stored(kind: str, name: str, table: dict[str, np.ndarray], folder: Path, csv: bool) -> dict[str, Any]:
+    rows = store.arrow(kind, name, table)
+    path = folder / f"{name}.parquet"
+    store.write(path, store.parquet(rows))
+    if csv:
+        store.write(folder / f"{name}.csv", store.csv(rows))
+    return {"sha256": store.hash_of(path), "rows": rows.num_rows}

@@ -1,0 +1,70 @@
+"""An independent verifier of run folders: it shares no code with whorl, and needs NumPy and a Parquet reader only.
+
+Everything in a run folder follows from its design: seeds give the drawn numbers, the physics gives the computed ones, formulas give
+the rest. The audit goes that way again by other routes (complex-step Jacobians, Gauss-Newton in parameter space, 2 x 2 algebra in the
+zero-sum plane, Gram factors without cancellation), and compares every stored value, every hash and every verdict.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from whorl_audit import copies, figures, folder, manifest, rows, values, verdict
+from whorl_audit.finding import Audit as Audit
+from whorl_audit.finding import Finding as Finding
+from whorl_audit.finding import impossible
+from whorl_audit.types import Tables
+from whorl_audit.types import UnreadableError as UnreadableError
+
+
+def check_study(study: folder.Study) -> Iterator[Finding]:
+    """Every finding on a study, as it is made. A study that cannot be followed to its end fails: what was tampered with may be anything."""
+    try:
+        yield from _claims(study)
+    except (ArithmeticError, LookupError, MemoryError, TypeError, ValueError) as error:
+        yield impossible("the study can be followed to its end", f"{type(error).__name__}: {error}")
+
+
+def _claims(study: folder.Study) -> Iterator[Finding]:
+    yield (origin := verdict.origin(study))
+    yield from verdict.identity(study)
+    yield from verdict.registration(study)
+    yield from figures.check(study.path, study.table_hashes)
+    if not origin.passed:
+        yield impossible("the tables follow from the design", "design.toml is not the design that the run was made from")
+        return
+    tables = Tables()
+    yield from rows.check(study.kind, study.parameters, study.tables, tables)
+    yield from copies.check(study.path / "tables", tables)
+    yield from values.check(study.kind, study.parameters, tables)
+    statistics = values.statistics(study.kind, study.parameters, tables)
+    if statistics is None:
+        yield impossible("the gates follow from the statistics", "a table that the statistics need does not have its columns and rows")
+    else:
+        yield from verdict.gates(study, statistics)
+
+
+def check_folder(path: Path, studies: list[folder.Study]) -> Iterator[Finding]:
+    """Every finding on a run folder as a whole: its manifest and its summary. A single study has neither of its own."""
+    alone = (path / "design.toml").exists()
+    if not alone or (path / manifest.NAME).exists():
+        yield from manifest.check(path)
+    if (path / "summary.json").exists():
+        yield verdict.summary(folder.record(path / "summary.json"), studies)
+
+
+def audit(path: str | Path) -> Audit:
+    """Verify a run folder, or one study of it.
+
+    Args:
+        path: A folder with studies in it, or the folder of a study.
+
+    Returns:
+        All findings, by the name of the study's folder; those on the folder as a whole under the empty name.
+
+    Raises:
+        UnreadableError: If there is no such folder, or a design, a verdict or a lock in it cannot be read.
+    """
+    path = Path(path)
+    studies = [folder.read(one) for one in folder.studies(path)]
+    findings = {"": tuple(check_folder(path, studies))}
+    return Audit(findings | {study.path.resolve().name: tuple(check_study(study)) for study in studies})

@@ -1,0 +1,37 @@
+"""Tables that are there as text too must say the same: a CSV file is read back and compared with its table, number by number."""
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from whorl_audit.finding import Finding, counted
+from whorl_audit.folder import contents
+from whorl_audit.types import Table, Tables
+
+
+def fault(content: str, table: Table) -> str | None:
+    """Where a text and its table differ, if they do."""
+    header, *rows = csv.reader(content.splitlines())
+    if header != list(table):
+        return "its columns differ"
+    if len(rows) != len(next(iter(table.values()))) or any(len(row) != len(header) for row in rows):
+        return "its rows differ"
+    for name, texts in zip(header, zip(*rows, strict=True), strict=True):
+        try:
+            read = np.array(texts, table[name].dtype if table[name].dtype.kind != "U" else str)
+        except ValueError:
+            return f"{name} is not of its type"
+        if not np.array_equal(read, table[name]):
+            return f"{name} at row {int(np.argmax(read != table[name]))} differs"
+    return None
+
+
+def check(folder: Path, tables: Tables) -> Iterator[Finding]:
+    """Compare every CSV file with the table of its name; one whose table is broken has failed with it."""
+    paths = sorted(folder.glob("*.csv"))
+    if paths:
+        alien = [f"{path.name} has no table" for path in paths if not path.with_suffix(".parquet").exists()]
+        faults = ((path.name, fault(contents(path).decode(), tables[path.stem])) for path in paths if path.stem in tables)
+        yield counted("every CSV file says what its table says", [*alien, *(f"{name}: {why}" for name, why in faults if why)], "tables")

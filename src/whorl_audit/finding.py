@@ -1,0 +1,65 @@
+"""What an audit says: one finding a claim, with the largest error, what was allowed, and where."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A claim that was checked.
+
+    Attributes:
+        claim: What should hold.
+        error: The largest error seen, in units of the scale the tolerance refers to; None where nothing could be compared.
+        tolerance: The largest error that is allowed.
+        where: The table, column and row (or the file) of the largest error.
+        passed: Whether the claim holds.
+    """
+
+    claim: str
+    error: float | None
+    tolerance: float
+    where: str
+    passed: bool
+
+
+@dataclass(frozen=True)
+class Audit:
+    """All findings on a folder, study by study; the empty name holds what concerns the folder as a whole."""
+
+    findings: dict[str, tuple[Finding, ...]]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every claim holds."""
+        return not self.failures
+
+    @property
+    def failures(self) -> tuple[Finding, ...]:
+        """The claims that do not hold."""
+        return tuple(finding for findings in self.findings.values() for finding in findings if not finding.passed)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, the same for the same folder: all findings in one list, each with the study it is about."""
+        listed = [{"study": name, **asdict(one)} for name, findings in self.findings.items() for one in findings]
+        return {"passed": self.passed, "findings": listed}
+
+
+def measured(claim: str, error: float, tolerance: float, where: str) -> Finding:
+    """A finding on a measured error; what is not a number is no pass."""
+    error = float(error)
+    finite = math.isfinite(error)
+    return Finding(claim, error if finite else None, float(tolerance), where, finite and error <= tolerance)
+
+
+def counted(claim: str, faults: Iterable[str], where: str) -> Finding:
+    """A finding on a list of faults, of which the first is shown."""
+    faults = list(faults)
+    return Finding(claim, float(len(faults)), 0.0, f"{where}: {faults[0]}" if faults else where, not faults)
+
+
+def impossible(claim: str, why: str) -> Finding:
+    """A claim that could not be checked, which is no pass."""
+    return Finding(claim, None, 0.0, why, False)

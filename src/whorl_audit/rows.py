@@ -1,0 +1,85 @@
+"""The shape of tables: which there are, their columns, types and roles, no gaps, and exactly the rows that the design asks for."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from whorl_audit.finding import Finding, counted, impossible
+from whorl_audit.keys import KEYS
+from whorl_audit.schema import REAL, TABLES, WORD, Column
+from whorl_audit.types import Parameters, Table, Tables
+
+
+def label(keys: Table, at: int) -> str:
+    """The keys of a row, as a reader looks it up."""
+    return ", ".join(f"{name}={values[at]}" for name, values in keys.items())
+
+
+def _schema_faults(stored: pa.Table, columns: tuple[Column, ...]) -> Iterator[str]:
+    names = [column.name for column in columns]
+    if stored.column_names != names:
+        different = [name for name in [*names, *stored.column_names] if (name in names) != (name in stored.column_names)]
+        yield f"column {different[0]}" if different else "order of the columns"
+        return
+    for column in columns:
+        field = stored.schema.field(column.name)
+        if str(field.type) != column.type:
+            yield f"type of {column.name} is {field.type}"
+        elif (role := (field.metadata or {}).get(b"role", b"").decode()) != column.role:
+            yield f"role of {column.name} is {role!r}"
+
+
+def _gaps(stored: pa.Table) -> Iterator[str]:
+    for name in stored.column_names:
+        values = stored[name]
+        if values.null_count:
+            yield f"{name} has {values.null_count} nulls"
+        elif str(values.type) == REAL and not np.isfinite(values.to_numpy()).all():
+            yield f"{name} at row {int(np.argmin(np.isfinite(values.to_numpy())))} is not finite"
+
+
+def _key_faults(table: Table, keys: Table) -> Iterator[str]:
+    rows, wanted = len(next(iter(table.values()))), len(next(iter(keys.values())))
+    if rows != wanted:
+        yield f"{rows} rows instead of {wanted}"
+    common = min(rows, wanted)
+    wrong = np.zeros(common, bool)
+    for name, values in keys.items():
+        wrong |= table[name][:common] != values[:common]
+    if wrong.any():
+        at = int(wrong.argmax())
+        yield f"row {at} is {label({name: table[name] for name in keys}, at)} instead of {label(keys, at)}"
+
+
+def _arrays(stored: pa.Table, columns: tuple[Column, ...]) -> Table:
+    return {
+        column.name: np.array(stored[column.name].to_pylist(), str) if column.type == WORD else stored[column.name].to_numpy()
+        for column in columns
+    }
+
+
+def check(kind: str, p: Parameters, stored: dict[str, pa.Table | str], tables: Tables) -> Iterator[Finding]:
+    """Judge the shape of every table, and put those that have it into `tables`."""
+    unknown = sorted(set(stored) - set(TABLES[kind]))
+    yield counted("there are no tables but those of the kind", (f"{name} is unknown" for name in unknown), "tables")
+    row_keys = KEYS[kind](p)
+    for name, columns in TABLES[kind].items():
+        content = stored.get(name, "no such table")
+        if isinstance(content, str):
+            yield impossible(f"{name} has its columns", f"{name}: {content}")
+            continue
+        yield (shape := counted(f"{name} has its columns", _schema_faults(content, columns), name))
+        yield (whole := counted(f"{name} has no gaps", _gaps(content), name))
+        if not (shape.passed and whole.passed):
+            continue
+        table = _arrays(content, columns)
+        faults = _key_faults(table, row_keys[name]) if name in row_keys else _repeated(table)
+        yield (rows := counted(f"{name} has its rows in their order", faults, name))
+        if rows.passed:
+            tables[name] = table
+
+
+def _repeated(table: Table) -> Iterator[str]:
+    names, counts = np.unique(table["name"], return_counts=True)
+    yield from (f"{name} appears {count} times" for name, count in zip(names, counts, strict=True) if count > 1)

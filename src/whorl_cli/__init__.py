@@ -1,0 +1,51 @@
+"""The command `whorl`: parsing only.
+
+One file a command, each with the same two members: `add` puts its arguments on the parser, `call` does the work and answers with an
+exit code. Heavy packages are imported by `call`, never above it, so that `--help` answers at once. This is a package beside the
+library, and not inside it, because importing anything from `whorl` imports JAX.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from whorl_cli import _output
+
+COMMANDS = ("reproduce", "run", "register", "verify", "replicate")
+EXIT = """exit codes:
+  0  done, and every verdict is the expected one
+  1  done, but a verdict differs
+  2  bad input, or a file that could not be read or written"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    import importlib
+
+    top = argparse.ArgumentParser(
+        prog="whorl",
+        description="A laboratory for conservative physical learning: does a flow network follow a gradient, or does it turn?",
+        epilog=EXIT,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument("--version", action="version", version=_output.version())
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for name in COMMANDS:
+        importlib.import_module(f"whorl_cli.{name}").add(commands)
+    return top
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command. Refusals are one sentence on the error stream and exit code 2."""
+    given = parser().parse_args(arguments)
+    try:
+        return given.call(given)
+    except BrokenPipeError:
+        sys.stderr.close()  # whoever read our output has had enough
+        return 2
+    except (ValueError, OSError) as refusal:
+        _output.refuse(refusal, given)
+        return 2
+    except KeyboardInterrupt:
+        _output.refuse("interrupted; what was finished is kept, and the same command goes on from there", given)
+        return 2

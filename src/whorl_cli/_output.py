@@ -1,0 +1,45 @@
+"""What the commands share: how they add themselves, how they refuse, and how they speak to machines."""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from importlib import metadata
+from typing import Any
+
+
+def version() -> str:
+    """The version of the installed package."""
+    return f"whorl {metadata.version('whorl')}"
+
+
+def command(commands: Any, name: str, call: Callable[[argparse.Namespace], int], summary: str, story: str) -> argparse.ArgumentParser:
+    """A parser for one command, with the option that all of them have."""
+    parser = commands.add_parser(name, help=summary, description=story, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", action="store_true", help="print one JSON object, for machines, instead of text")
+    parser.set_defaults(call=call)
+    return parser
+
+
+def refuse(why: Any, given: argparse.Namespace) -> None:
+    """One sentence on the error stream; as JSON where that was asked for."""
+    sentence = " ".join(spoken(why).split())
+    print(json.dumps({"error": sentence}) if getattr(given, "json", False) else f"whorl: {sentence}", file=sys.stderr)  # noqa: T201
+
+
+def spoken(why: Any) -> str:
+    """A refusal of the operating system as a sentence that names the file; any other as it is."""
+    if isinstance(why, OSError) and why.strerror:
+        return f"{why.filename}: {why.strerror.lower()}" if why.filename else why.strerror.lower()
+    return str(why)
+
+
+def say(value: dict[str, Any]) -> None:
+    """Print an object for machines."""
+    print(json.dumps(value, indent=2, allow_nan=False))  # noqa: T201
+
+
+def line(*lines: str) -> None:
+    """Print lines for people."""
+    for one in lines:
+        print(one)  # noqa: T201

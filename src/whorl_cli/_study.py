@@ -1,0 +1,78 @@
+"""What the commands that run studies share: a progress bar, the audit, and the table of a verdict."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+
+def ready() -> None:
+    """Double precision, before anything is computed."""
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+
+
+@contextmanager
+def bar(title: str, total: int, quiet: bool) -> Iterator[Callable[[Any], None]]:
+    """A progress bar with the time left, on the error stream, so that output can be piped."""
+    if quiet or total == 0:
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    shown = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*shown, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(title, total=total)
+
+        def told(what: Any) -> None:
+            progress.update(task, advance=1, description=f"{title}: {what}"[:44].ljust(44))
+
+        yield told
+
+
+def audited(folder: Path) -> tuple[bool, list[dict[str, Any]]]:
+    """Let the independent auditor read the folder, in a process of its own that cannot see this one."""
+    import json
+    import subprocess
+
+    answer = subprocess.run([sys.executable, "-m", "whorl_audit", str(folder), "--json"], capture_output=True, text=True, check=False)
+    if answer.returncode not in (0, 1):
+        raise ValueError(
+            answer.stderr.strip().removeprefix("whorl_audit: ") or f"the audit of {folder} ended with code {answer.returncode}"
+        )
+    return answer.returncode == 0, json.loads(answer.stdout)["findings"]
+
+
+def as_expected(verdicts: list[dict[str, Any]], sound: bool) -> bool:
+    """Whether the audit found nothing, and every verdict is the one its design expects. Quick runs have no verdict to expect."""
+    return sound and all(v["quick"] or v["expected"] in (None, v["verdict"]) for v in verdicts)
+
+
+def verdict_lines(verdict: dict[str, Any]) -> list[str]:
+    """One study in a few lines: its verdict, and the gates that failed."""
+    stamp = "" if verdict["registered"] else f"  [UNREGISTERED: {verdict['why_unregistered']}]"
+    lines = [f"{verdict['study']:<12}{verdict['verdict']}, expected {verdict['expected'] or 'nothing'}{stamp}"]
+    for gate in verdict["gates"]:
+        if not gate["passed"] and not verdict["quick"]:
+            wanted = f"{gate['statistic']} is {gate['value']:g}, wanted {gate['relation']} {gate['bound']:g}"
+            lines.append(f"            gate not met: {gate['name']} ({wanted})")
+    return lines
+
+
+def audit_line(sound: bool, findings: list[dict[str, Any]]) -> str:
+    """The audit in one line, or in one a failed claim."""
+    if sound:
+        return f"audit       {len(findings)} claims rederived by other routes, all hold"
+    failed = [f for f in findings if not f["passed"]]
+    shown = "\n".join(f"            {f['claim']}: error {f['error']}, tolerance {f['tolerance']}, {f['where']}" for f in failed[:20])
+    return f"audit       {len(failed)} of {len(findings)} claims FAIL\n{shown}"

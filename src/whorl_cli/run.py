@@ -1,0 +1,42 @@
+"""`whorl run`: one study from its design file."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from whorl_cli import _output, _study
+
+STORY = """Run a study from a design file, audit it, and print its verdict. The folder can be
+deposited as it is. A design that was never registered, or has changed since, still
+runs, and is stamped UNREGISTERED wherever it is shown.
+
+  whorl register --template threshold > mine.toml
+  whorl register mine.toml
+  whorl run mine.toml --out runs/mine"""
+
+
+def add(commands: Any) -> None:
+    """Put the command on the parser."""
+    parser = _output.command(commands, "run", call, "one study from its design file", STORY)
+    parser.add_argument("design", type=Path, metavar="DESIGN.toml", help="design file")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="run folder (default: runs/NAME, the design's name)")
+    parser.add_argument("--quick", action="store_true", help="put the values under [quick] in place of the design's")
+    parser.add_argument("--csv", action="store_true", help="write every table as CSV too")
+
+
+def call(given: argparse.Namespace) -> int:
+    """Run and audit."""
+    from whorl.study import design, lock, reproduce, run
+
+    _study.ready()
+    study = design.read(given.design)
+    folder = given.out or Path("runs") / study.name
+    with _study.bar(study.name, run.pieces(study, given.quick), given.json) as progress:
+        verdicts = reproduce.conduct([(study, lock.read(given.design))], folder, quick=given.quick, csv=given.csv, progress=progress)
+    sound, findings = _study.audited(folder)
+    good = _study.as_expected(verdicts, sound)
+    if given.json:
+        _output.say({"folder": str(folder), "verdicts": verdicts, "audit": findings, "as_registered": good})
+    else:
+        _output.line(*_study.verdict_lines(verdicts[0]), _study.audit_line(sound, findings), f"tables, verdict and audit are in {folder}")
+    return 0 if good else 1

@@ -1,0 +1,128 @@
+"""`python -m whorl_audit`: exit codes, sentences, and what it writes."""
+
+import json
+
+import pytest
+
+import whorl_audit
+from audit import forge, tamper
+from whorl_audit.__main__ import main
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return forge.write_run(tmp_path_factory.mktemp("command"))
+
+
+def test_a_sound_folder_ends_with_zero_and_a_record_in_every_study(run, capsys):
+    assert main([str(run)]) == 0
+    assert "claims hold" in capsys.readouterr().out
+    for kind in forge.PARAMETERS:
+        record = json.loads((run / kind / "audit.json").read_text())
+        assert (record["study"], record["passed"]) == (kind, True)
+        assert set(record["study_findings"][0]) == {"claim", "error", "tolerance", "where", "passed"}
+    assert not list(run.rglob(".audit*"))
+
+
+def test_two_audits_write_the_same_record_and_the_folder_still_passes(run):
+    main([str(run)])
+    first = (run / "horizon" / "audit.json").read_bytes()
+    assert main([str(run)]) == 0
+    assert (run / "horizon" / "audit.json").read_bytes() == first
+
+
+def test_a_study_can_be_audited_on_its_own(run):
+    assert main([str(run / "threshold"), "--no-write"]) == 0
+    assert list(whorl_audit.audit(run / "threshold").findings) == ["", "threshold"]
+
+
+def test_nothing_is_written_when_nothing_shall_be(run):
+    for path in run.rglob("audit.json"):
+        path.unlink()
+    assert main([str(run), "--no-write"]) == 0
+    assert not list(run.rglob("audit.json"))
+
+
+def test_every_finding_is_printed_for_machines(run, capsys):
+    assert main([str(run), "--no-write", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["passed"]
+    assert {finding["study"] for finding in said["findings"]} == {"", *forge.PARAMETERS}
+
+
+def test_a_failure_ends_with_one_and_says_what_and_where(run, capsys):
+    path = run / "threshold" / "verdict.json"
+    with tamper.kept(path):
+        path.write_text(path.read_text().replace('"FAIL"', '"PASS"'))
+        assert main([str(run), "--no-write"]) == 1
+    said = capsys.readouterr().out
+    assert "the verdict follows from the gates" in said
+    assert "verdict.json differs" in said
+
+
+def spoil(name, text):
+    return lambda run: (run / "structural" / name).write_text(text)
+
+
+UNREADABLE = {
+    "must be TOML": spoil("design.toml", "name = "),
+    "must be one of structural, threshold, horizon": spoil("design.toml", 'kind = "other"'),
+    "parameters must be those of the kind": spoil("design.toml", 'kind = "structural"\n[parameters]\nseed = { value = 1 }'),
+    "must be a table": spoil("design.toml", 'kind = "structural"\nparameters = 3'),
+    "verdict.json must be JSON": spoil("verdict.json", "{"),
+    "lock.json must hold a JSON object": spoil("lock.json", "[]"),
+    "lock.json must be a readable file": lambda run: (run / "structural" / "lock.json").unlink(),
+}
+
+
+@pytest.mark.parametrize("sentence", UNREADABLE)
+def test_a_folder_that_cannot_be_read_ends_with_two_and_one_sentence(run, capsys, sentence):
+    path = run / "structural"
+    with tamper.kept(path / "design.toml", path / "verdict.json", path / "lock.json"):
+        UNREADABLE[sentence](run)
+        assert main([str(run)]) == 2
+    said = capsys.readouterr()
+    assert sentence in said.err
+    assert ", but " in said.err
+    assert (said.err.count("\n"), said.out) == (1, "")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "rule"),
+    [
+        ("seed", -1, "whole number"),
+        ("families", '"many"', "whole number"),
+        ("depths", "[0]", "positive"),
+        ("omegas", "[]", "list of numbers"),
+        ("leak", "nan", "number"),
+        ("width", 4, "be 3"),
+    ],
+)
+def test_a_parameter_without_sense_is_named(run, capsys, name, value, rule):
+    path = run / "structural" / "design.toml"
+    with tamper.kept(path):
+        given = json.dumps(forge.PARAMETERS["structural"][name])
+        path.write_text(path.read_text().replace(f"{name} = {{ value = {given}", f"{name} = {{ value = {value}"))
+        assert main([str(run)]) == 2
+    assert f"{name} must " in (said := capsys.readouterr().err)
+    assert rule in said
+
+
+@pytest.mark.parametrize("name", ["nowhere", "empty"])
+def test_a_folder_without_a_study_is_refused(tmp_path, capsys, name):
+    (tmp_path / "empty").mkdir()
+    assert main([str(tmp_path / name)]) == 2
+    assert "the run folder must" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_written_is_said_to_be(run, capsys):
+    (run / "structural" / "audit.json").mkdir()
+    assert main([str(run)]) == 2
+    assert "audit.json must be writable" in capsys.readouterr().err
+    (run / "structural" / "audit.json").rmdir()
+    assert not list(run.rglob(".audit*"))
+
+
+def test_a_study_that_cannot_be_followed_to_its_end_fails(run, monkeypatch):
+    monkeypatch.setattr(whorl_audit.values, "check", lambda *_: 1 / 0)
+    assert [finding.claim for finding in whorl_audit.audit(run / "horizon").failures] == ["the study can be followed to its end"]
