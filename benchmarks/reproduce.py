@@ -1,6 +1,6 @@
 """How long the commands take: whole processes, from a cold start, on a quiet machine.
 
-    python benchmarks/reproduce.py
+python benchmarks/reproduce.py
 """
 
 import subprocess

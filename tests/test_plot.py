@@ -2,6 +2,8 @@
 
 import itertools
 
+import equinox as eqx
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -34,3 +36,152 @@ def test_a_waterfall_keeps_every_label_inside_its_axes(account):
         extent = text.get_window_extent()
         assert box.y0 <= extent.y0
         assert extent.y1 <= box.y1
+
+
+def drawn(axes, gid):
+    """The points of every line that carries a name, as (2, points)."""
+    return [np.array([np.asarray(side, dtype=float) for side in line.get_data()]) for line in axes.lines if line.get_gid() == gid]
+
+
+@pytest.fixture(scope="module")
+def flows():
+    """Residuals in closed form: one that only shrinks and one that turns three radians per unit time as it does."""
+    times, start = np.linspace(0.0, 2.0, 9), np.array([0.15, -0.2, 0.05])
+    net, turned = wh.Network([np.full((3, 1), 1 / 3)]), wh.quarter_turn(3) @ start
+    paths = {
+        name: np.exp(-times)[:, None] * (np.cos(rate * times)[:, None] * start - np.sin(rate * times)[:, None] * turned)
+        for name, rate in (("straight", 0.0), ("turning", 3.0))
+    }
+    return {name: wh.Flow(jnp.asarray(times), net, jnp.asarray(path[:, None]), 1) for name, path in paths.items()}, [[0.4, 0.35, 0.25]]
+
+
+def test_a_spiral_shows_the_residual_in_the_plane_and_the_prediction_on_the_simplex(flows):
+    paths, targets = flows
+    plane, ternary = wh.plot.spiral(paths, targets).axes
+    lines = drawn(plane, "path")
+    for line, flow in zip(lines, paths.values(), strict=True):
+        np.testing.assert_allclose(np.hypot(*line), np.linalg.norm(np.asarray(flow.residual[:, 0]), axis=1))
+    directions = [np.unwrap(np.arctan2(line[1], line[0])) for line in lines]
+    assert np.ptp(directions[0]) == pytest.approx(0, abs=1e-9)
+    assert np.ptp(directions[1]) == pytest.approx(3.0 * 2.0)
+    assert [text.get_text() for text in plane.get_legend().get_texts()] == ["straight", "turning"]
+    ((star,),) = [drawn(ternary, "target")]
+    away = [np.linalg.norm(line - star, axis=0) for line in drawn(ternary, "path")]
+    np.testing.assert_allclose(away[0] / away[0][0], np.exp(-np.linspace(0, 2, 9)))
+    np.testing.assert_allclose(away[1], away[0])
+
+
+def test_a_single_flow_needs_no_name(flows):
+    paths, targets = flows
+    plane = wh.plot.spiral(paths["turning"], targets).axes[0]
+    assert plane.get_legend() is None
+
+
+def test_a_spiral_refuses_what_does_not_lie_on_a_triangle(flows, as_users_call_it):
+    paths, targets = flows
+    with pytest.raises(ValueError, match="flow must be a Flow, but it is 3"):
+        wh.plot.spiral(3, targets)
+    with pytest.raises(ValueError, match="flows must hold at least one flow, but it is empty"):
+        wh.plot.spiral({}, targets)
+    with pytest.raises(ValueError, match="sample must be a whole number from 0 to 0, but it is 1"):
+        wh.plot.spiral(paths, targets, sample=1)
+    with pytest.raises(ValueError, match="targets must have rows of unit mass"):
+        wh.plot.spiral(paths, [[0.4, 0.4, 0.4]])
+    flat = eqx.tree_at(lambda flow: flow.residual, paths["turning"], paths["turning"].residual[:, :, :2])
+    with pytest.raises(ValueError, match="flows must have 3 outputs to lie on a triangle, but the flow has 2"):
+        wh.plot.spiral(flat, targets)
+
+
+def test_a_phase_portrait_is_coloured_by_circulation_and_says_how_much():
+    axes, bar = wh.plot.phase_portrait(wh.rock_paper_scissors, points=25).axes
+    (streams,) = [group for group in axes.collections if len(group.get_paths()) > 10]
+    np.testing.assert_allclose(np.asarray(streams.get_array()), 6.0)
+    assert "circulation" in bar.get_ylabel()
+    # The exterior derivative is 6 in coordinates in which the triangle has area one half, and sqrt(3)/4 in the picture.
+    ((x, y),) = drawn(axes, "loop")
+    area = np.sum(x[:-1] * y[1:] - x[1:] * y[:-1]) / 2
+    printed = float(axes.get_title().split("=")[1].split("$")[0])
+    assert printed == pytest.approx(6 * area * (0.5 / (np.sqrt(3) / 4)), rel=2e-3)
+
+
+def test_the_streamlines_of_a_gradient_run_to_its_top_and_have_no_circulation():
+    top = np.array([0.2, 0.5, 0.3])
+    axes, _ = wh.plot.phase_portrait(lambda point: (top - point[0],), points=25).axes
+    assert float(axes.get_title().split("=")[1].split("$")[0]) == 0.0
+    (streams,) = [group for group in axes.collections if len(group.get_paths()) > 10]
+    np.testing.assert_allclose(np.asarray(streams.get_array()), 0.0, atol=1e-12)
+
+
+def test_a_phase_portrait_refuses_a_field_that_is_none(as_users_call_it):
+    with pytest.raises(ValueError, match="the field must be finite"):
+        wh.plot.phase_portrait(lambda point: (point[0] / 0.0,))
+    with pytest.raises(ValueError, match="points must be a whole number of at least 8, but it is 3"):
+        wh.plot.phase_portrait(wh.rock_paper_scissors, points=3)
+
+
+def responses():
+    return [wh.response(wh.Network.random((3,) * (depth + 1), floor=0.2, seed=seed), np.eye(3)) for depth in (1, 3) for seed in (1, 2)]
+
+
+def test_a_spectrum_shows_the_modes_of_every_response_by_depth():
+    made = responses()
+    (axes,) = wh.plot.spectrum(made).axes
+    for depth in (1, 3):
+        for line, one in zip(drawn(axes, f"kept {depth}"), [one for one in made if one.net.depth == depth], strict=True):
+            values = np.asarray(one.spectrum().eigenvalues)
+            np.testing.assert_allclose(line[1], values / values[0], rtol=1e-6)
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["depth 1", "depth 3"]
+
+
+def test_a_spectrum_opens_what_does_not_count():
+    made = responses()[-1]
+    values = np.asarray(made.spectrum().eigenvalues)
+    (axes,) = wh.plot.spectrum(made, tol=float(values[3] / values[0]) * 1.01).axes
+    (kept,), (lost,) = ([line for line in axes.lines if line.get_gid() == f"{word} 3"] for word in ("kept", "lost"))
+    assert (kept.get_ydata().size, lost.get_ydata().size) == (3, 3)
+    assert lost.get_markerfacecolor() == "white"
+
+
+def test_a_spectrum_reads_the_stored_table_of_a_structural_study():
+    made = [one for one in responses() if one.net.depth == 3]
+    rows, columns = (part.ravel() for part in np.indices((9, 9)))
+    table = {
+        "family": np.repeat([0, 1], 81),
+        "depth": np.full(162, 3),
+        "row": np.tile(rows, 2),
+        "column": np.tile(columns, 2),
+        "layer_sum": np.concatenate([np.asarray(one.dense()).ravel() for one in made]),
+    }
+    (axes,) = wh.plot.spectrum(table).axes
+    (ours,) = wh.plot.spectrum(made).axes
+    for found, expected in zip(drawn(axes, "kept 3"), drawn(ours, "kept 3"), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+    with pytest.raises(ValueError, match="table must hold whole matrices over three outputs, but family 0 at depth 3 has 80 entries"):
+        wh.plot.spectrum({name: column[1:] for name, column in table.items()})
+    with pytest.raises(ValueError, match=r"table must have the columns .*, but row is missing"):
+        wh.plot.spectrum({name: column for name, column in table.items() if name != "row"})
+
+
+def test_a_forest_puts_each_published_value_among_ours():
+    ours = {"gain": np.linspace(0, 1, 1001), "count": np.full(50, 25.0), "far": np.linspace(0, 1, 101)}
+    figure = wh.plot.forest({"gain": 0.738, "count": 25, "far": -4.0}, ours)
+    (axes,) = figure.axes
+    marks = drawn(axes, "published")
+    # The central 95 % of the first goes from 0.025 to 0.975, half of it is 0.475.
+    assert marks[0][0, 0] == pytest.approx((0.738 - 0.5) / 0.475)
+    assert marks[1][0, 0] == 0
+    assert marks[2][0, 0] == -3
+    assert [line.get_marker() for line in axes.lines if line.get_gid() == "published"] == ["D", "D", "<"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["gain", "count", "far"]
+    texts = [text.get_text() for text in axes.texts]
+    assert {"73.8 %", "50.0 %", "0.0 %, outside", "25", "-4"} <= set(texts)
+    np.testing.assert_allclose(drawn(axes, "central 95")[0][0], [-1, 1])
+
+
+def test_a_forest_refuses_what_it_has_nothing_to_compare_with():
+    with pytest.raises(ValueError, match="distributions must hold auc, but they hold gain"):
+        wh.plot.forest({"auc": 1.0}, {"gain": [1.0]})
+    with pytest.raises(ValueError, match="distribution of auc must be a row of finite numbers, but it is not"):
+        wh.plot.forest({"auc": 1.0}, {"auc": [np.nan]})
+    with pytest.raises(ValueError, match="published must hold at least one value, but it is empty"):
+        wh.plot.forest({}, {})

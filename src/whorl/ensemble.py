@@ -9,7 +9,6 @@ be finished does not disturb the others: it stops where `train` would stop it.
 import functools
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import equinox as eqx
@@ -18,10 +17,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from whorl import _check, _fused, lanes
+from whorl import _check, _fused
 from whorl._check import Numbers
 from whorl._exponential import REACH
+from whorl._programs import BLOCK, in_chunks
+from whorl._programs import lane_program as _lane_program
 from whorl.feedback import Leaky
+from whorl.foresight import Rollout
 from whorl.ledger import TERMS, Entry, Outcome
 from whorl.network import Network
 from whorl.policy import Adaptive, Native, Policy, StepMatched, always, curvature_gate, never
@@ -29,7 +31,6 @@ from whorl.schedule import checked_order, checked_turns
 from whorl.trajectory import begin, run, train
 
 CHUNK = 256  # pairs of one call, and a part of a result's identity: last bits depend on it
-BLOCK = 64  # pairs that walk together through the caches of one core
 GENERAL_CHUNK = 64
 
 
@@ -41,6 +42,7 @@ class Ensemble(eqx.Module):
     sums: Entry
     updates: Entry | None  # (pairs, updates), where they were kept
     outcomes: Outcome | None  # likewise
+    choices: Int[np.ndarray, "pairs updates"] | None  # likewise, of policies that pick from a list
     start: Float[np.ndarray, "pairs"]
     losses: tuple[Float[np.ndarray, "pairs"], Float[np.ndarray, "pairs"]]  # nonreciprocal, native
     made: Int[np.ndarray, "pairs"]  # updates made before the end, or before a pair stopped
@@ -104,6 +106,7 @@ def train_many(
     data = _checked_data(nets, inputs, targets, schedule, turns)
     if not isinstance(policy, Policy):
         raise ValueError(f"policy must be native(...), step_matched(...), adaptive(...) or your own Policy, but it is {policy!r}")
+    policy.check(data[0].shape[1], data[2].shape[1], data[0].shape[0])
     workers = (os.cpu_count() or 1) if workers is None else _check.count("workers", workers)
     size = _checked_chunk(chunk)
     kind = _lane_kind(nets, policy)
@@ -138,7 +141,7 @@ def _checked_data(nets: Network, inputs: Numbers, targets: Numbers, order: Numbe
 def _lane_kind(nets: Network, policy: Policy) -> tuple[str, str] | None:
     """The names under which `lanes` knows this policy, if it can do the work at all."""
     law = policy.law
-    kinds = {Native: "native", StepMatched: "step_matched", Adaptive: "adaptive"}
+    kinds = {Native: "native", StepMatched: "step_matched", Adaptive: "adaptive", Rollout: "rollout"}
     gates = {curvature_gate: "curvature", always: "always", never: "never"}
     fits = (
         all(layer.shape[1:] == (3, 3) for layer in nets.layers)
@@ -146,7 +149,7 @@ def _lane_kind(nets: Network, policy: Policy) -> tuple[str, str] | None:
         and isinstance(law.base, Leaky)
         and law.skew is None
         and float(law.alpha) == 1.0
-        and float(policy.scale) <= REACH
+        and float(jnp.max(policy.scale)) <= REACH
         and all(bool(jnp.all(layer > 0)) for layer in nets.layers)
         and all(bool(jnp.all(rate == 1)) for rate in nets.rates)
     )
@@ -155,74 +158,32 @@ def _lane_kind(nets: Network, policy: Policy) -> tuple[str, str] | None:
 
 
 def _by_lanes(nets: Network, policy: Policy, kind: tuple[str, str], data: tuple, record: bool, workers: int, chunk: int) -> Ensemble:
-    assert isinstance(policy.law.base, Leaky)
     pairs, updates = data[2].shape
-    numbers = np.array([float(policy.scale), float(policy.omega), float(policy.law.base.mu)])
-    arrays = (nets.layers, *data, np.broadcast_to(numbers, (pairs, 3)))
     size = chunk if _fused.on_cpu() else pairs
-    sums, rows, seen, turning, native, start, one, other = _in_chunks(_lane_program(*kind, record), arrays, size, workers)
+    arrays = (nets.layers, *data, *_lane_numbers(policy, data[2]))
+    sums, rows, seen, turning, native, start, one, other = in_chunks(_lane_program(*kind, record), arrays, size, workers)
     kept = None if rows is None else Entry(*map(jnp.asarray, rows))
-    outcomes = None if seen is None else Outcome(*map(jnp.asarray, seen))
+    outcomes = None if seen is None else Outcome(*map(jnp.asarray, seen[:7]))
+    choices = None if seen is None or len(seen) == 7 else seen[7].astype(int)
     one_end, other_end = (nets.with_layers([jnp.asarray(layer) for layer in layers]) for layers in (turning, native))
     account = Entry(*map(jnp.asarray, sums))
-    return Ensemble(one_end, other_end, account, kept, outcomes, start, (one, other), np.full(pairs, updates), updates)
+    return Ensemble(one_end, other_end, account, kept, outcomes, choices, start, (one, other), np.full(pairs, updates), updates)
 
 
-@functools.cache
-def _lane_program(policy: str, gate: str, record: bool) -> Callable[..., Any]:
-    """A compiled chunk: pairs first on the way in and out, as users have them, and last in between, as `lanes` wants them."""
-
-    def block(layers: Array, x: Array, y: Array, samples: Any, order: Array, turns: Array, numbers: Array) -> Any:
-        rule = lanes.Rule(numbers[0], numbers[1], numbers[2], policy, gate)
-        return lanes.train(layers, x, y, samples, order, turns, rule, record)
-
-    def chunk(layers: Sequence[Array], *given: Array) -> Any:
-        x, y, order, turns, numbers = (jnp.moveaxis(array, 0, -1) for array in given)
-        samples, rest = lanes.compress(x, y[:, :2])
-        data = (jnp.stack([jnp.moveaxis(layer, 0, -1) for layer in layers]), x, y[:, :2], samples, order, turns, numbers)
-        work = _fused.whole(lambda data: _block_by_block(block, data) if _fused.on_cpu() else block(*data))
-        sums, rows, turning, native, *losses = work(data)
-        ends = ([jnp.moveaxis(layer, -1, 0) for layer in layers] for layers in (turning, native))
-        if rows is None:
-            return list(sums), None, None, *ends, *(loss + rest for loss in losses)
-        kept, (taken, opposite, still, own, step, amount, other) = (jnp.moveaxis(part, (0, 1), (-1, 0)) for part in rows)
-        seen = [*(one + rest[:, None] for one in (taken, opposite, still, own, other)), step, amount]
-        return list(sums), list(kept), seen, *ends, *(loss + rest for loss in losses)
-
-    return jax.jit(chunk, compiler_options=_fused.compiler_options())
-
-
-def _block_by_block(function: Callable[..., Any], data: Any) -> Any:
-    """One block after the other along the last axis, each result written where it belongs."""
-    size = data[0].shape[-1]
-
-    def one(first: Any) -> Any:
-        return function(*jax.tree.map(lambda a: jax.lax.dynamic_slice_in_dim(a, first, BLOCK, a.ndim - 1), data))
-
-    def write(number: Any, out: Any) -> Any:
-        first = number * BLOCK
-        return jax.tree.map(lambda to, new: jax.lax.dynamic_update_slice_in_dim(to, new, first, to.ndim - 1), out, one(first))
-
-    empty = jax.tree.map(lambda a: jnp.zeros((*a.shape[:-1], size), dtype=a.dtype), jax.eval_shape(one, 0))
-    return jax.lax.fori_loop(0, size // BLOCK, write, empty)
-
-
-def _in_chunks(call: Callable[..., Any], arrays: Any, size: int, workers: int) -> Any:
-    """Call on pieces of `size` pairs, on several threads, and join what comes back; the last piece is filled up."""
-    host = jax.tree.map(np.asarray, arrays)
-    total = jax.tree.leaves(host)[0].shape[0]
-
-    def piece(first: int) -> Any:
-        def cut(array: np.ndarray) -> np.ndarray:
-            part = array[first : first + size]
-            return part if len(part) == size else np.concatenate([part, np.repeat(part[-1:], size - len(part), axis=0)])
-
-        return jax.tree.map(np.asarray, call(*jax.tree.map(cut, host)))
-
-    # XLA lets go of the interpreter while it runs, so that threads are enough to use every core.
-    with ThreadPoolExecutor(workers) as pool:
-        pieces = list(pool.map(piece, range(0, total, size)))
-    return jax.tree.map(lambda *parts: parts[0][:total] if len(parts) == 1 else np.concatenate(parts)[:total], *pieces)
+def _lane_numbers(policy: Policy, order: np.ndarray) -> list[np.ndarray]:
+    """What a program takes besides networks and data, one row a pair: the numbers of a policy, and the tables of a rollout."""
+    assert isinstance(policy.law.base, Leaky)
+    pairs, updates = order.shape
+    numbers = [policy.scale, policy.omega, policy.law.base.mu]
+    if not isinstance(policy, Rollout):
+        return [np.stack([np.broadcast_to(one, pairs) for one in numbers], axis=1)]
+    numbers += [policy.horizon, *policy.amounts, *policy.fractions]
+    foreseen = order if policy.foreseen is None else policy.foreseen
+    mixture = np.broadcast_to([0.0, 1.0], (pairs, updates, 2))
+    if policy.angles is not None:
+        mixture = np.stack([np.cos(policy.angles), np.sin(policy.angles)], axis=2)
+    errors = np.zeros((pairs, updates, policy.amounts.size)) if policy.errors is None else policy.errors
+    return [np.stack([np.broadcast_to(one, pairs) for one in numbers], axis=1), np.asarray(foreseen), mixture, np.asarray(errors)]
 
 
 def _mended(result: Ensemble, nets: Network, policy: Policy, data: tuple) -> Ensemble:
@@ -233,15 +194,20 @@ def _mended(result: Ensemble, nets: Network, policy: Policy, data: tuple) -> Ens
         sound &= np.asarray((layer > 0) & jnp.isfinite(layer)).all(axis=(1, 2))
     for number in np.flatnonzero(~sound):
         x, y, order, turns = (array[number] for array in data)
-        net = jax.tree.map(lambda leaf, at=int(number): leaf[at], nets)
-        pair = train(net, x, y, policy=policy, schedule=order, turns=turns, record=result.updates is not None)
+        own, shared = eqx.partition(policy, policy.per_pair())
+        net, own = jax.tree.map(lambda leaf, at=int(number): leaf[at], (nets, own))
+        single = eqx.combine(own, shared)
+        pair = train(net, x, y, policy=single, schedule=order, turns=turns, record=result.updates is not None)
         result = _spliced(result, int(number), pair)
     return result
 
 
 def _spliced(result: Ensemble, number: int, pair: Any) -> Ensemble:
     account = pair.ledger
-    updates, outcomes = None, None
+    updates, outcomes, choices = None, None, result.choices
+    if choices is not None:
+        choices = choices.copy()
+        choices[number] = np.pad(pair.updates.choice, (0, result.scheduled - pair.made))
     if result.updates is not None:
         short = jax.tree.map(lambda leaf: jnp.pad(leaf, (0, result.scheduled - pair.made)), (account.updates, pair.updates.outcome))
         whole = (result.updates, result.outcomes)
@@ -253,6 +219,7 @@ def _spliced(result: Ensemble, number: int, pair: Any) -> Ensemble:
         jax.tree.map(lambda whole, one: whole.at[number].set(one), result.sums, account.sums),
         updates,
         outcomes,
+        choices,
         put(result.start, float(account.start)),
         (put(result.losses[0], float(account.nonreciprocal)), put(result.losses[1], float(account.native))),
         put(result.made, pair.made),
@@ -261,10 +228,9 @@ def _spliced(result: Ensemble, number: int, pair: Any) -> Ensemble:
 
 
 def _general(nets: Network, policy: Policy, data: tuple, record: bool, workers: int, chunk: int) -> Ensemble:
+    own, shared = eqx.partition(policy, policy.per_pair())
     one_pair = _general_program(record)
-    arrays = (nets, *data)
-    pieces = _in_chunks(lambda *chunk: one_pair(policy, *chunk), arrays, chunk, workers)
-    final, sums, infos, start = pieces
+    final, sums, infos, start = in_chunks(lambda *chunk: one_pair(shared, *chunk), (nets, *data, own), chunk, workers)
     back = lambda tree: jax.tree.map(jnp.asarray, tree)  # noqa: E731
     return Ensemble(
         back(final.nonreciprocal),
@@ -272,6 +238,7 @@ def _general(nets: Network, policy: Policy, data: tuple, record: bool, workers: 
         back(sums),
         back(infos.entry) if record else None,
         back(infos.outcome) if record else None,
+        infos.choice.astype(int) if record and isinstance(policy, Rollout) else None,
         start,
         final.losses,
         final.number.astype(int),
@@ -281,9 +248,9 @@ def _general(nets: Network, policy: Policy, data: tuple, record: bool, workers: 
 
 @functools.cache
 def _general_program(record: bool) -> Callable[..., Any]:
-    def one(policy: Policy, net: Network, x: Array, y: Array, order: Array, turns: Array) -> Any:
+    def one(shared: Policy, net: Network, x: Array, y: Array, order: Array, turns: Array, own: Policy) -> Any:
         start = begin(net, x, y)
-        final, sums, infos, _ = run(policy, x, y, start, order, turns, record, None)
+        final, sums, infos, _ = run(eqx.combine(own, shared), x, y, start, order, turns, record, None)
         return final, sums, infos, start.losses[0]
 
-    return eqx.filter_jit(eqx.filter_vmap(one, in_axes=(None, 0, 0, 0, 0, 0)))
+    return eqx.filter_jit(eqx.filter_vmap(one, in_axes=(None, 0, 0, 0, 0, 0, 0)))

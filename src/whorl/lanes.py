@@ -202,10 +202,16 @@ def update_native(state: State, samples: Any, x: Array, y: Array, rule: Rule) ->
 
 def update_turning(state: State, samples: Any, x: Array, y: Array, turn: Array, rule: Rule) -> tuple[State, tuple[Array, ...], list[Array]]:
     """One update of the nonreciprocal learner: even, handedness, step, and the increment of its own native step; then all its losses."""
-    columns, before = state
-    local = measure(columns, x, y, rule.leak)
+    local = measure(state.columns, x, y, rule.leak)
     native = keep(rule.scale / span(local.b, local.flow))
-    step, amount = decide(columns, local, native, rule)
+    return act(state, samples, local, native, *decide(state.columns, local, native, rule), turn)
+
+
+def act(
+    state: State, samples: Any, local: Local, native: Array, step: Array, amount: Array, turn: Array
+) -> tuple[State, tuple[Array, ...], list[Array]]:
+    """The same, with step and amount decided."""
+    columns, before = state
     step, push = keep((step, amount * turn * step))
     still = keep(columns.head * sum(growth(local.flow, local.b, step)))
     even, odd = keep(growth(local.flow, local.r, push))

@@ -3,7 +3,7 @@ r"""Policies: how far to step, and how much to turn (Sec. VII C of the paper; it
 A policy sees the scores before an update and answers with a step and an amount of turning: that is the whole contract. The step of
 any applied score $u$ is bounded by the envelope $\eta = s / \max(1, \max_i u_i - \min_i u_i)$, the range being the largest within a
 column. `native` never turns and takes the full envelope of the reciprocal score. `step_matched` always keeps room for a turn of
-either sense, `adaptive` only where it takes one.
+either sense, `adaptive` only where it takes one. Policies that look ahead are in `foresight`.
 
 To write a policy of your own, subclass `Policy` and give `decide`.
 """
@@ -36,7 +36,11 @@ class View(eqx.Module):
     bending: Float[Array, ""]  # its second-order displacement along the residual
     sample: Int[Array, ""]  # the scheduled sample
     turn: Float[Array, ""]  # the scheduled sense, +1 or -1
-    number: Int[Array, ""]  # updates made so far
+    number: Int[Array, ""]  # updates made so far: the place of this one in `order` and `turns`
+    inputs: Float[Array, "samples _in"]  # the whole task
+    targets: Float[Array, "samples _out"]
+    order: Int[Array, "updates"]  # the whole schedule
+    turns: Int[Array, "updates"]
 
     @property
     def ratio(self) -> Float[Array, ""]:
@@ -50,10 +54,15 @@ class View(eqx.Module):
 
 
 class Decision(eqx.Module):
-    """What a policy answers: the step to take and the amount of turning, which is not negative."""
+    """What a policy answers: the step to take and the amount of turning.
+
+    The learner turns by the scheduled sense times the amount, so that a negative amount is a turn against the schedule. A policy that
+    picks from a list may say which it was; the record of a run keeps it.
+    """
 
     step: Float[Array, ""]
     amount: Float[Array, ""]
+    choice: Int[Array, ""] | int = 0
 
 
 Gate = Callable[[View], Bool[Array, ""]]
@@ -62,7 +71,7 @@ Gate = Callable[[View], Bool[Array, ""]]
 class Policy(eqx.Module):
     """A rule for step and amount, with the law that makes the scores."""
 
-    scale: Float[Array, ""]
+    scale: Float[Array, "*pairs"]
     omega: Float[Array, ""]
     gate: Gate = eqx.field(static=True)
     law: Rotational
@@ -70,6 +79,21 @@ class Policy(eqx.Module):
     @abstractmethod
     def decide(self, view: View) -> Decision:
         """Say how far to step along b + sigma * amount * r, and the amount."""
+
+    def seen(self, view: View) -> View:
+        """The view with which this policy replaces the plain one, for itself and for the ledger; most do not."""
+        return view
+
+    def check(self, samples: int, updates: int, pairs: int | None) -> None:
+        """Refuse a run that this policy was not made for; `pairs` is None for a single one."""
+        del samples, updates
+        if self.scale.ndim and self.scale.shape != (pairs,):
+            wanted = "one number" if pairs is None else f"one number, or one for each of {pairs} pairs"
+            raise ValueError(f"scale must be {wanted}, but its shape is {self.scale.shape}")
+
+    def per_pair(self) -> Any:
+        """Which arrays have a leading axis for the pairs of an ensemble: a tree of booleans, or one for all."""
+        return eqx.tree_at(lambda policy: policy.scale, jax.tree.map(lambda _: False, self), replace=self.scale.ndim > 0)
 
 
 class Native(Policy):
@@ -119,9 +143,19 @@ def reserved(scale: Array, omega: Array, view: View) -> Float[Array, ""]:
     return jnp.minimum(envelope(scale, view.net.layers, view.combined(omega)), envelope(scale, view.net.layers, view.combined(-omega)))
 
 
-def look(law: Rotational, net: Network, inputs: Array, targets: Array, sample: ArrayLike, turn: ArrayLike, number: ArrayLike) -> View:
-    """Gather what a policy sees at one state. Inside compiled loops; nothing is checked here."""
+def look(
+    law: Rotational,
+    net: Network,
+    inputs: Array,
+    targets: Array,
+    sample: ArrayLike,
+    turn: ArrayLike,
+    number: ArrayLike,
+    plan: tuple[Array, Array] | None = None,
+) -> View:
+    """Gather what a policy sees at one state; `plan` is the whole order with its turns, this one update if left out. Nothing is checked."""
     x, y = inputs[sample][None, :], targets[sample][None, :]
+    order, turns = (jnp.asarray(sample)[None], jnp.asarray(turn)[None]) if plan is None else plan
     driven = response(net, x)
     error = y - driven.flows[-1]
     straight, turning = (driven.scores(potential) for potential in law.parts(driven, error))
@@ -135,6 +169,10 @@ def look(law: Rotational, net: Network, inputs: Array, targets: Array, sample: A
         jnp.asarray(sample),
         jnp.asarray(turn, dtype=net.dtype),
         jnp.asarray(number),
+        inputs,
+        targets,
+        order,
+        turns,
     )
 
 
@@ -158,12 +196,12 @@ GATES: dict[str, Gate] = {"curvature": curvature_gate, "always": always, "never"
 
 def native(scale: ArrayLike, *, law: Rotational | None = None) -> Native:
     """The reciprocal learner every other policy is compared with."""
-    return Native(*_checked(scale, 0.0, "never", law))
+    return Native(*checked(scale, 0.0, "never", law))
 
 
 def step_matched(scale: ArrayLike, *, omega: ArrayLike = 1.0, gate: str | Gate = "curvature", law: Rotational | None = None) -> StepMatched:
     """Turn by `omega` where the gate is open, and step at every update as if a turn of either sense had to fit."""
-    return StepMatched(*_checked(scale, omega, gate, law))
+    return StepMatched(*checked(scale, omega, gate, law))
 
 
 def adaptive(scale: ArrayLike, *, omega: ArrayLike = 1.0, gate: str | Gate = "curvature", law: Rotational | None = None) -> Adaptive:
@@ -172,10 +210,11 @@ def adaptive(scale: ArrayLike, *, omega: ArrayLike = 1.0, gate: str | Gate = "cu
     `gate` is "curvature" (local ratio above one), "always", "never", or a function from `View` to a boolean. `law` makes the scores;
     left out, it is the registered one, `rotational(base=leaky(0.1))`.
     """
-    return Adaptive(*_checked(scale, omega, gate, law))
+    return Adaptive(*checked(scale, omega, gate, law))
 
 
-def _checked(scale: ArrayLike, omega: ArrayLike, gate: str | Gate, law: Rotational | None) -> tuple[Array, Array, Gate, Rotational]:
+def checked(scale: ArrayLike, omega: ArrayLike, gate: str | Gate, law: Rotational | None) -> tuple[Array, Array, Gate, Rotational]:
+    """The four fields that every policy has, from what a user gave."""
     if isinstance(gate, str):
         if gate not in GATES:
             raise ValueError(f"gate must be one of {', '.join(GATES)} or a function, but it is {gate!r}")

@@ -40,8 +40,9 @@ class Info(eqx.Module):
     step: Float[Array, "*updates"]  # nu, of the nonreciprocal learner
     own_step: Float[Array, "*updates"]  # h at the nonreciprocal state
     native_step: Float[Array, "*updates"]  # h at the native state
-    amount: Float[Array, "*updates"]
+    amount: Float[Array, "*updates"]  # in the scheduled sense; below zero, against it
     ratio: Float[Array, "*updates"]
+    choice: Int[Array, "*updates"]  # of a policy that picks from a list; 0 for others
 
 
 class Pair(eqx.Module):
@@ -95,6 +96,7 @@ def train(
         raise ValueError(f"policy must be native(...), step_matched(...), adaptive(...) or your own Policy, but it is {policy!r}")
     order, senses = drawn(inputs.shape[0], epochs, seed, schedule, turns)
     senses = -senses if flip else senses
+    policy.check(inputs.shape[0], order.size, None)
     stride = None if stride is None else _check.count("stride", stride)
     start = begin(net, inputs, targets)
     _check.finite("the initial loss", start.losses)
@@ -125,10 +127,12 @@ def mean_loss(net: Network, inputs: Array, targets: Array) -> Float[Array, ""]:
     return jnp.sum((targets - flows(net, inputs)[-1]) ** 2) / (2 * inputs.shape[0])
 
 
-def update(policy: Policy, inputs: Array, targets: Array, state: State, sample: Array, turn: Array) -> tuple[State, Info]:
-    """One coupled update and its account (Eqs. C1 to C6)."""
-    view = look(policy.law, state.nonreciprocal, inputs, targets, sample, turn, state.number)
-    other = look(policy.law, state.native, inputs, targets, sample, turn, state.number)
+def update(
+    policy: Policy, inputs: Array, targets: Array, state: State, sample: Array, turn: Array, plan: tuple[Array, Array]
+) -> tuple[State, Info]:
+    """One coupled update and its account (Eqs. C1 to C6); `plan` is the whole order with its turns."""
+    view = policy.seen(look(policy.law, state.nonreciprocal, inputs, targets, sample, turn, state.number, plan))
+    other = look(policy.law, state.native, inputs, targets, sample, turn, state.number, plan)
     choice = policy.decide(view)
     own, native_step = (envelope(policy.scale, seen.net.layers, seen.straight) for seen in (view, other))
 
@@ -156,7 +160,8 @@ def update(policy: Policy, inputs: Array, targets: Array, state: State, sample: 
     after = State(taken, native, (taken_loss, native_loss), state.number + 1, state.running)
     opposite_loss = jnp.where(turn > 0, minus_loss, plus_loss)
     outcome = Outcome(taken_loss, opposite_loss, zero_loss, own_loss, native_loss, choice.step, choice.amount)
-    info = Info(terms, outcome, after.losses, choice.step, own, native_step, choice.amount, view.ratio)
+    picked = jnp.asarray(choice.choice, dtype=jnp.int32)
+    info = Info(terms, outcome, after.losses, choice.step, own, native_step, choice.amount, view.ratio, picked)
     return _guarded(state, after, info)
 
 
@@ -181,7 +186,7 @@ def run(
 
     def body(carry: tuple, scheduled: tuple[Array, Array]) -> tuple[tuple, Info | None]:
         state, sums, lost, frames = carry
-        state, info = update(policy, inputs, targets, state, *scheduled)
+        state, info = update(policy, inputs, targets, state, *scheduled, (order, turns))
         sums, lost = added(sums, lost, info.entry)
         if frames is not None:
             frames = _with_frame(frames, state, stride)

@@ -35,8 +35,8 @@ def _claims(study: folder.Study) -> Iterator[Finding]:
     tables = Tables()
     yield from rows.check(study.kind, study.parameters, study.tables, tables)
     yield from copies.check(study.path / "tables", tables)
-    yield from values.check(study.kind, study.parameters, tables)
     statistics = values.statistics(study.kind, study.parameters, tables)
+    yield from values.check(study.kind, study.parameters, tables, statistics)
     if statistics is None:
         yield impossible("the gates follow from the statistics", "a table that the statistics need does not have its columns and rows")
     else:

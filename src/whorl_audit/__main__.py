@@ -57,7 +57,7 @@ def main(arguments: list[str] | None = None) -> int:
         if not given.no_write:
             write(given.folder, result)
     except UnreadableError as error:
-        sys.stderr.write(f"{error}\n")
+        sys.stderr.write(f"whorl_audit: {error}\n")
         return 2
     sys.stdout.write((json.dumps(result.to_json(), indent=2) if given.json else _text(result)) + "\n")
     return 0 if result.passed else 1

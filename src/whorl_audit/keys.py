@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from whorl_audit import foresight as arms
 from whorl_audit.draws import SAMPLES
 from whorl_audit.types import Array, Parameters, Table, Whole
 
@@ -84,4 +85,27 @@ def horizon(p: Parameters) -> dict[str, Table]:
     }
 
 
-KEYS = {"structural": structural, "threshold": threshold, "horizon": horizon}
+def foresight(p: Parameters) -> dict[str, Table]:
+    """The keys of the foresight tables."""
+    trials, updates = range(p["trials"]), range(SAMPLES * p["epochs"])
+    place: dict[str, Any] = {"depth": p["depths"], "beta": np.asarray(p["betas"], float), "scale": np.asarray(p["scales"], float)}
+    rows = arms.keys(p)
+    numbers, lengths = np.arange(len(rows["arm"])), np.array([arms.updates(p, width) for width in rows["width"].tolist()])
+    first = rows["trial"] == 0
+    return {
+        "tasks": grid(trial=trials, sample=range(SAMPLES)),
+        "weights": layered(grid(trial=trials, depth=dict.fromkeys([*p["depths"], p["deep"]]), beta=place["beta"])),
+        "schedule": grid(trial=trials, update=updates),
+        "readings": grid(trial=trials, update=updates, action=range(3)),
+        "trajectories": {"trajectory": numbers, **rows},
+        "choices": {"trajectory": np.repeat(numbers, lengths), "update": np.concatenate([np.arange(length) for length in lengths])},
+        "conditions": {name: values[first] for name, values in rows.items() if name != "trial"},
+        "advantages": grid(control=arms.MAIN[1:], horizon=p["horizons"], **place),
+        "payoff": grid(arm=arms.MAIN, **place),
+        "costs": grid(horizon=p["horizons"]),
+        "comparators": grid(learner=arms.LEARNERS, horizon=p["horizons"], **place, trial=trials),
+        "comparisons": grid(learner=arms.LEARNERS, horizon=p["horizons"], **place),
+    }
+
+
+KEYS = {"structural": structural, "threshold": threshold, "horizon": horizon, "foresight": foresight}

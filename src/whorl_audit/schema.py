@@ -53,6 +53,23 @@ _TABLES = {
         "draws": "key draw* | derived gap_step_matched gap_adaptive gain",
         "statistics": "key name$ | derived value",
     },
+    "foresight": {
+        "tasks": f"key trial* sample* | {_TASK}",
+        "weights": "key trial* depth* beta layer* row* column* | drawn weight",
+        "schedule": "key trial* update* | drawn sample* foreseen* angle",
+        "readings": "key trial* update* action* | drawn error",
+        "trajectories": "key trajectory* arm$ horizon* width* depth* beta scale trial*"
+        " | computed start final native even handedness step drift smallest | derived gap closure departed*",
+        "choices": "key trajectory* update* | computed action*",
+        "conditions": "key arm$ horizon* width* depth* beta scale"
+        " | derived native gap lower upper pays* behind* departed even handedness step drift",
+        "advantages": "key control$ horizon* depth* beta scale | derived advantage lower upper claimed*",
+        "payoff": "key arm$ depth* beta scale | derived first* onward*",
+        "costs": "key horizon* | derived foresight* multiple*",
+        "comparators": "key learner$ horizon* depth* beta scale trial* | computed final",
+        "comparisons": "key learner$ horizon* depth* beta scale | derived gap advantage lower upper share",
+        "statistics": "key name$ | derived value",
+    },
 }
 
 _PARAMETERS = {
@@ -60,11 +77,41 @@ _PARAMETERS = {
     " steps negative_start negative_target positive_start positive_target",
     "threshold": "seed bootstrap_seed families depths width mixtures betas concentration floor finite_step resamples rank_tol",
     "horizon": "seed bootstrap_seed trials depths width mixtures betas scales concentration floor epochs leak alpha omega resamples chunk",
+    "foresight": "seed bootstrap_seed trials depths width mixtures betas scales concentration floor epochs leak alpha omega horizons halves"
+    " quarters robust_horizons noises omegas deep wide wide_trials resamples chunk",
 }
 
 
-_WHOLE = {"seed", "bootstrap_seed", "families", "trials", "width", "mixtures", "updates", "epochs", "resamples", "chunk"}
-_LISTS = {"betas", "scales", "omegas", "steps", "negative_start", "negative_target", "positive_start", "positive_target"}
+_WHOLE = {
+    "seed",
+    "bootstrap_seed",
+    "families",
+    "trials",
+    "width",
+    "mixtures",
+    "updates",
+    "epochs",
+    "resamples",
+    "chunk",
+    "deep",
+    "wide",
+    "wide_trials",
+}
+_LISTS = {
+    "betas",
+    "scales",
+    "omegas",
+    "halves",
+    "quarters",
+    "noises",
+    "horizons",
+    "robust_horizons",
+    "steps",
+    "negative_start",
+    "negative_target",
+    "positive_start",
+    "positive_target",
+}
 
 
 @dataclass(frozen=True)

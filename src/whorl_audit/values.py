@@ -1,6 +1,6 @@
 """The content of tables: every column against what the seed, the physics or its formula gives, and the statistics."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -17,9 +17,10 @@ _CLAIMS = {
     "computed": "follows from the physics by another route",
     "derived": "follows from other columns by its formula",
 }
+_tolerant = np.errstate(all="ignore")  # a tampered value may be anything; what is not finite fails as such
 
 
-def compare(kind: str, name: str, table: Table, columns: Columns) -> Iterator[Finding]:
+def _compare(kind: str, name: str, table: Table, columns: Columns) -> Iterator[Finding]:
     """One finding for every column of a table that is expected."""
     roles = {column.name: column.role for column in TABLES[kind][name]}
     keys = {column: values for column, values in table.items() if roles[column] == "key"}
@@ -30,26 +31,17 @@ def compare(kind: str, name: str, table: Table, columns: Columns) -> Iterator[Fi
         yield measured(claim, errors[at], expected.tolerance, f"{name}.{column} at {label(keys, at)}")
 
 
-def _needs(table: str, error: BrokenError) -> Finding:
-    return impossible(f"{table} follows from its tables", f"{table} needs {error.args[0]}, which does not have its columns and rows")
+@_tolerant
+def _judge(kind: str, name: str, tables: Tables, columns: Callable[[], Columns]) -> list[Finding]:
+    """The findings on a table, or the one that a table it rests on is broken."""
+    try:
+        return list(_compare(kind, name, tables[name], columns()))
+    except BrokenError as error:
+        why = f"{name} needs {error.args[0]}, which does not have its columns and rows"
+        return [impossible(f"{name} follows from the design and the tables", why)]
 
 
-def _given(kind: str, p: Parameters, tables: Tables) -> Iterator[Finding]:
-    for name, columns in recompute(kind, p).items():
-        try:
-            yield from compare(kind, name, tables[name], columns)
-        except BrokenError as error:
-            yield _needs(name, error)
-
-
-def _derived(kind: str, p: Parameters, tables: Tables) -> Iterator[Finding]:
-    for name, formula in DERIVED[kind].items():
-        try:
-            yield from compare(kind, name, tables[name], formula(tables, p))
-        except BrokenError as error:
-            yield _needs(name, error)
-
-
+@_tolerant
 def statistics(kind: str, p: Parameters, tables: Tables) -> dict[str, Expected] | None:
     """The statistics of tables that have their columns and rows, or None where one does not."""
     try:
@@ -58,24 +50,28 @@ def statistics(kind: str, p: Parameters, tables: Tables) -> dict[str, Expected] 
         return None
 
 
-def _statistics(expected: dict[str, Expected] | None, tables: Tables) -> Iterator[Finding]:
+@_tolerant
+def _statistics(expected: dict[str, Expected] | None, tables: Tables) -> list[Finding]:
     if expected is None or "statistics" not in tables:
-        yield impossible("the statistics follow from the tables", "a table that they need does not have its columns and rows")
-        return
+        return [impossible("the statistics follow from the tables", "a table that they need does not have its columns and rows")]
     table = tables["statistics"]
     stored = dict(zip(table["name"].tolist(), table["value"].tolist(), strict=True))
-    yield counted("every statistic is there, and no other", sorted(set(stored) ^ set(expected)), "statistics")
     moved = [name for name, wanted in zip(stored, expected, strict=False) if name != wanted]
-    yield counted("the statistics are in their order", moved, "statistics")
-    for name in expected:
-        if name in stored:
-            error = float(expected[name].errors(np.asarray(stored[name])))
-            yield measured(f"statistic {name} follows from the tables", error, expected[name].tolerance, f"statistics.value at name={name}")
+    findings = [
+        counted("every statistic is there, and no other", sorted(set(stored) ^ set(expected)), "statistics"),
+        counted("the statistics are in their order", moved, "statistics"),
+    ]
+    for name in [name for name in expected if name in stored]:
+        error = float(expected[name].errors(np.asarray(stored[name])))
+        claim = f"statistic {name} follows from the tables"
+        findings.append(measured(claim, error, expected[name].tolerance, f"statistics.value at name={name}"))
+    return findings
 
 
-def check(kind: str, p: Parameters, tables: Tables) -> Iterator[Finding]:
-    """Judge every value of every table."""
-    with np.errstate(all="ignore"):  # a tampered value may be anything; what is not finite fails as such
-        yield from _derived(kind, p, tables)
-        yield from _given(kind, p, tables)
-        yield from _statistics(statistics(kind, p, tables), tables)
+def check(kind: str, p: Parameters, tables: Tables, expected: dict[str, Expected] | None) -> Iterator[Finding]:
+    """Judge every value of every table; `expected` are the statistics."""
+    for name, columns in recompute(kind, p).items():
+        yield from _judge(kind, name, tables, lambda columns=columns: columns)
+    for name, formula in DERIVED[kind].items():
+        yield from _judge(kind, name, tables, lambda formula=formula: formula(tables, p))
+    yield from _statistics(expected, tables)

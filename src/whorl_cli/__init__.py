@@ -6,12 +6,13 @@ library, and not inside it, because importing anything from `whorl` imports JAX.
 """
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
 from whorl_cli import _output
 
-COMMANDS = ("reproduce", "run", "register", "verify", "replicate")
+COMMANDS = ("reproduce", "run", "register", "verify", "report", "replicate", "certify", "explore")
 EXIT = """exit codes:
   0  done, and every verdict is the expected one
   1  done, but a verdict differs
@@ -39,9 +40,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Refusals are one sentence on the error stream and exit code 2."""
     given = parser().parse_args(arguments)
     try:
-        return given.call(given)
-    except BrokenPipeError:
-        sys.stderr.close()  # whoever read our output has had enough
+        code = given.call(given)
+        sys.stdout.flush()  # now, and not when Python ends and nobody can catch what goes wrong
+        return code
+    except BrokenPipeError:  # whoever read our output has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 2
     except (ValueError, OSError) as refusal:
         _output.refuse(refusal, given)

@@ -15,7 +15,8 @@ def version() -> str:
 
 def command(commands: Any, name: str, call: Callable[[argparse.Namespace], int], summary: str, story: str) -> argparse.ArgumentParser:
     """A parser for one command, with the option that all of them have."""
-    parser = commands.add_parser(name, help=summary, description=story, formatter_class=argparse.RawDescriptionHelpFormatter)
+    shape = argparse.RawDescriptionHelpFormatter
+    parser = commands.add_parser(name, help=summary, description=story, formatter_class=shape, allow_abbrev=False)
     parser.add_argument("--json", action="store_true", help="print one JSON object, for machines, instead of text")
     parser.set_defaults(call=call)
     return parser

@@ -16,8 +16,8 @@ def ready() -> None:
 
 @contextmanager
 def bar(title: str, total: int, quiet: bool) -> Iterator[Callable[[Any], None]]:
-    """A progress bar with the time left, on the error stream, so that output can be piped."""
-    if quiet or total == 0:
+    """A progress bar with the time left, on the error stream, so that output can be piped; none where that is no terminal."""
+    if quiet or total == 0 or not sys.stderr.isatty():
         yield lambda _: None
         return
     from rich.console import Console
@@ -38,6 +38,27 @@ def bar(title: str, total: int, quiet: bool) -> Iterator[Callable[[Any], None]]:
             progress.update(task, advance=1, description=f"{title}: {what}"[:44].ljust(44))
 
         yield told
+
+
+def conducted(title: str, studies: list[Any], folder: Path, given: Any) -> tuple[list[dict[str, Any]], bool, list[dict[str, Any]]]:
+    """Studies from design to report: verdicts, whether the audit passed, and its findings."""
+    from whorl import figures, report
+    from whorl.study import reproduce, run
+
+    total = sum(run.pieces(design, given.quick) for design, _ in studies) + 3
+    with bar(title, total, given.json) as progress:
+
+        def adorn(place: Path) -> None:
+            figures.draw_all(place, illustration=not given.quick)
+            progress("figures")
+
+        verdicts = reproduce.conduct(studies, folder, quick=given.quick, csv=given.csv, progress=progress, adorn=adorn)
+        sound, findings = audited(folder)
+        progress("audit")
+        report.write(folder, unverified=None if sound else "the audit of this folder found claims that do not hold")
+        reproduce.reseal(folder, verdicts)
+        progress("report")
+    return verdicts, sound, findings
 
 
 def audited(folder: Path) -> tuple[bool, list[dict[str, Any]]]:
@@ -64,7 +85,8 @@ def verdict_lines(verdict: dict[str, Any]) -> list[str]:
     lines = [f"{verdict['study']:<12}{verdict['verdict']}, expected {verdict['expected'] or 'nothing'}{stamp}"]
     for gate in verdict["gates"]:
         if not gate["passed"] and not verdict["quick"]:
-            wanted = f"{gate['statistic']} is {gate['value']:g}, wanted {gate['relation']} {gate['bound']:g}"
+            seen = "missing" if gate["value"] is None else f"{gate['value']:g}"
+            wanted = f"{gate['statistic']} is {seen}, wanted {gate['relation']} {gate['bound']:g}"
             lines.append(f"            gate not met: {gate['name']} ({wanted})")
     return lines
 

@@ -11,7 +11,9 @@ number have fallen? The table that `whorl reproduce` compares with was made by
 
   whorl replicate structural --seeds 400   (and threshold, and horizon)
 
-Interrupted, it goes on from the seeds that its file already holds."""
+Interrupted, it goes on from the seeds that its file already holds. The table does not
+depend on the engine, nor on the number of workers."""
+ENGINES = ("local", "processes", "gpu", "cluster")
 
 
 def add(commands: Any) -> None:
@@ -21,6 +23,9 @@ def add(commands: Any) -> None:
     parser.add_argument("--seeds", type=int, required=True, metavar="N", help="number of root seeds")
     parser.add_argument("--first", type=int, default=1, metavar="SEED", help="first root seed; the others follow it (default: 1)")
     parser.add_argument("--out", type=Path, metavar="FILE", help="table to write (default: runs/replicates/STUDY.parquet)")
+    parser.add_argument("--engine", choices=ENGINES, help="who computes (default: processes where workers are named, else local)")
+    parser.add_argument("--workers", type=int, metavar="N", help="processes of the engine of that name (default: every core)")
+    parser.add_argument("--scheduler-file", type=Path, metavar="FILE", help="the file that `dask scheduler --scheduler-file` wrote")
     parser.add_argument("--quick", action="store_true", help="put the values under [quick] in place of the design's")
 
 
@@ -30,17 +35,20 @@ def call(given: argparse.Namespace) -> int:
     from whorl.study import design, published, replicate
 
     _study.ready()
-    study = design.shipped(given.study) if given.study in design.PAPER else design.read(Path(given.study))
+    if given.study not in design.SHIPPED and not Path(given.study).exists():
+        raise ValueError(f"study must be {', '.join(design.SHIPPED)} or a design file, but there is no {given.study}")
+    study = design.shipped(given.study) if given.study in design.SHIPPED else design.read(Path(given.study))
     seeds = range(_check.count("first", given.first, 0), given.first + _check.count("seeds", given.seeds))
     path = given.out or Path("runs") / "replicates" / f"{study.name}.parquet"
-    with _study.bar(study.name, len(seeds), given.json) as progress:
-        table = replicate.replicate(study, seeds, path, quick=given.quick, progress=lambda seed: progress(f"seed {seed}"))
+    engine = _engine(given)
+    with _study.bar(study.name, given.seeds, given.json) as progress:
+        table = replicate.replicate(study, seeds, path, quick=given.quick, engine=engine, progress=lambda seed: progress(f"seed {seed}"))
     spread = replicate.summary(table)
     if given.json:
         _output.say(
             {
                 "table": str(path),
-                "seeds": len(seeds),
+                "seeds": given.seeds,
                 "statistics": {name: dict(zip(("median", "low", "high"), s, strict=True)) for name, s in spread.items()},
             }
         )
@@ -49,5 +57,21 @@ def call(given: argparse.Namespace) -> int:
     _output.line(f"{'statistic':<28}{'median':>13}{'central 95 %':>28}{'published':>14}")
     for name, (median, low, high) in spread.items():
         _output.line(f"{name:<28}{median:>13.6g}{low:>14.6g}{high:>14.6g}{printed.get(name, ''):>14}")
-    _output.line(f"{len(seeds)} root seeds; table in {path}")
+    _output.line(f"{given.seeds} root seeds; table in {path}")
     return 0
+
+
+def _engine(given: argparse.Namespace) -> Any:
+    """The engine that was asked for; None for this process."""
+    kind = given.engine or ("cluster" if given.scheduler_file else "processes" if given.workers is not None else "local")
+    if (given.scheduler_file is not None) != (kind == "cluster"):
+        raise ValueError(f"engine must be cluster where a scheduler file is named, and only there, but it is {kind}")
+    if given.workers is not None and kind != "processes":
+        raise ValueError(f"workers must be left out unless the engine is processes, but the engine is {kind}")
+    if kind == "local":
+        return None
+    from whorl import sweep
+
+    if kind == "cluster":
+        return sweep.Cluster(scheduler_file=given.scheduler_file)
+    return sweep.Devices() if kind == "gpu" else sweep.Processes(given.workers)

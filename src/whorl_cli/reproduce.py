@@ -6,8 +6,8 @@ from typing import Any
 
 from whorl_cli import _output, _study
 
-STORY = """Run the paper's three registered studies, let an independent program audit the tables,
-and print every published number next to ours. Interrupted, even killed, the same
+STORY = """Run the paper's three registered studies, draw its figures, let an independent program
+audit the tables, write report.html, and print every published number next to ours. Interrupted, even killed, the same
 command goes on where it stopped and ends with the same tables.
 
 The structural study is registered as FAIL (the joint rank is lost at depth 6), and
@@ -24,15 +24,11 @@ def add(commands: Any) -> None:
 
 def call(given: argparse.Namespace) -> int:
     """Run, audit, compare."""
-    from whorl.study import published, reproduce, run
+    from whorl.study import published, reproduce
 
     _study.ready()
     folder = given.out or Path("runs") / ("quick" if given.quick else "paper")
-    studies = reproduce.paper()
-    total = sum(run.pieces(design, given.quick) for design, _ in studies)
-    with _study.bar("studies", total, given.json) as progress:
-        verdicts = reproduce.conduct(studies, folder, quick=given.quick, csv=given.csv, progress=progress)
-    sound, findings = _study.audited(folder)
+    verdicts, sound, findings = _study.conducted("studies", reproduce.paper(), folder, given)
     rows = [] if given.quick else published.table({v["study"]: reproduce.statistics(folder / v["study"]) for v in verdicts})
     good = _study.as_expected(verdicts, sound)
     if given.json:
@@ -41,12 +37,12 @@ def call(given: argparse.Namespace) -> int:
         )
         return 0 if good else 1
     _show(rows)
-    for verdict in verdicts:
+    for verdict in [] if given.quick else verdicts:
         _output.line(*_study.verdict_lines(verdict))
     _output.line(_study.audit_line(sound, findings))
     if given.quick:
         _output.line("This was a smoke run on fewer families: it shows that everything works, and no number in it means anything.")
-    _output.line(f"tables, verdicts and audit are in {folder}")
+    _output.line(f"look at {folder / 'report.html'}; tables, figures, verdicts and audit are beside it")
     return 0 if good else 1
 
 

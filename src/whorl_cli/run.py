@@ -6,8 +6,8 @@ from typing import Any
 
 from whorl_cli import _output, _study
 
-STORY = """Run a study from a design file, audit it, and print its verdict. The folder can be
-deposited as it is. A design that was never registered, or has changed since, still
+STORY = """Run a study from a design file, draw its figure, audit it, write report.html, and print
+its verdict. The folder can be deposited as it is. A design that was never registered, or has changed since, still
 runs, and is stamped UNREGISTERED wherever it is shown.
 
   whorl register --template threshold > mine.toml
@@ -26,17 +26,15 @@ def add(commands: Any) -> None:
 
 def call(given: argparse.Namespace) -> int:
     """Run and audit."""
-    from whorl.study import design, lock, reproduce, run
+    from whorl.study import design, lock
 
     _study.ready()
     study = design.read(given.design)
     folder = given.out or Path("runs") / study.name
-    with _study.bar(study.name, run.pieces(study, given.quick), given.json) as progress:
-        verdicts = reproduce.conduct([(study, lock.read(given.design))], folder, quick=given.quick, csv=given.csv, progress=progress)
-    sound, findings = _study.audited(folder)
+    verdicts, sound, findings = _study.conducted(study.name, [(study, lock.read(given.design))], folder, given)
     good = _study.as_expected(verdicts, sound)
     if given.json:
         _output.say({"folder": str(folder), "verdicts": verdicts, "audit": findings, "as_registered": good})
     else:
-        _output.line(*_study.verdict_lines(verdicts[0]), _study.audit_line(sound, findings), f"tables, verdict and audit are in {folder}")
+        _output.line(*_study.verdict_lines(verdicts[0]), _study.audit_line(sound, findings), f"look at {folder / 'report.html'}")
     return 0 if good else 1

@@ -139,7 +139,7 @@ def png(text):
     def chunk(kind, content):
         return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
 
-    pixels = zlib.compress(b"\0\0\0\0" * 1)
+    pixels = zlib.compress(b"\0\0\0\0")
     head = struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0)
     parts = [chunk(b"IHDR", head), chunk(b"tEXt", b"whorl-tables\0" + text.encode()), chunk(b"IDAT", pixels), chunk(b"IEND", b"")]
     return b"\x89PNG\r\n\x1a\n" + b"".join(parts)

@@ -1,7 +1,6 @@
 """Changes to a run folder, one at a time, each undone afterwards; and the question whether the audit finds them."""
 
 import json
-import re
 from contextlib import contextmanager
 
 import numpy as np
@@ -131,9 +130,3 @@ def consistent_change_is_found(root, kind, table, column, rng):
         forge.judge(path, kind)
         forge.seal(root)
         return finds(root)
-
-
-def digit_changes(text):
-    """Every text that differs in one digit of a number."""
-    for match in re.finditer(r"\d", text):
-        yield text[: match.start()] + str((int(match[0]) + 1) % 10) + text[match.end() :]

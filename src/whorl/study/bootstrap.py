@@ -23,15 +23,17 @@ def interval(values: np.ndarray) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def auc(score: np.ndarray, positive: np.ndarray) -> float:
-    """The area under the ROC curve: how often a positive has the higher score, ties counting half."""
+def auc(score: np.ndarray, positive: np.ndarray) -> float | None:
+    """The area under the ROC curve: how often a positive has the higher score, ties counting half. None without both kinds of row."""
+    if positive.all() or not positive.any():
+        return None
     ranks, many = rankdata(score), int(positive.sum())
     wins = ranks[positive].sum() - many * (many + 1) / 2
     return float(wins / (many * (len(score) - many)))
 
 
 def weighted_auc(score: np.ndarray, positive: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The same for many weightings of the rows at once, (resamples, rows)."""
+    """The same for many weightings of the rows at once, (resamples, rows); one half where a resample has no pair to compare."""
     levels, level = np.unique(score, return_inverse=True)
     order = np.argsort(level, kind="stable")
     edges = np.searchsorted(level[order], np.arange(levels.size))
@@ -40,5 +42,6 @@ def weighted_auc(score: np.ndarray, positive: np.ndarray, weights: np.ndarray) -
         part = weights[first : first + BATCH, order].astype(float)
         above, below = (np.add.reduceat(part * mask[order], edges, axis=1) for mask in (positive, ~positive))
         beaten = np.cumsum(below, axis=1) - below / 2
-        found[first : first + BATCH] = (above * beaten).sum(axis=1) / (above.sum(axis=1) * below.sum(axis=1))
+        pairs = above.sum(axis=1) * below.sum(axis=1)
+        found[first : first + BATCH] = np.where(pairs > 0, (above * beaten).sum(axis=1) / np.where(pairs > 0, pairs, 1), 0.5)
     return found

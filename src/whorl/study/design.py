@@ -12,6 +12,7 @@ from typing import Any
 from whorl.study.schema import ORIGINS, PARAMETERS, RELATIONS, finite
 
 PAPER = ("structural", "threshold", "horizon")
+SHIPPED = (*PAPER, "foresight")
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 LARGEST = 1_000_000  # bytes of a design file
 
@@ -51,14 +52,14 @@ class Design:
 
 
 def shipped(name: str) -> Design:
-    """One of the paper's designs."""
-    if name not in PAPER:
-        raise ValueError(f"study must be one of {', '.join(PAPER)}, but it is {name!r}")
+    """One of the designs that come with whorl: the paper's, and what lies beyond it."""
+    if name not in SHIPPED:
+        raise ValueError(f"study must be one of {', '.join(SHIPPED)}, but it is {name!r}")
     return parse((resources.files("whorl.study") / "designs" / f"{name}.toml").read_bytes(), f"{name}.toml")
 
 
 def template(kind: str) -> str:
-    """A design of the user's own to start from: the paper's, under another name and without its expected verdict."""
+    """A design of the user's own to start from: the shipped one, under another name and without its expected verdict."""
     text = shipped(kind).text.decode()
     lines = [line for line in text.splitlines() if not line.startswith("expected")]
     return (

@@ -5,7 +5,7 @@ import numpy as np
 from whorl import _construct, schedule
 from whorl.task import Task
 
-TASK, COLUMNS, ORDER, TURNS, CONTROL = range(5)
+TASK, COLUMNS, ORDER, TURNS, CONTROL, ANGLES, FORESEEN, READINGS, WIDE = range(9)
 
 
 def stream(seed: int, *key: int) -> np.random.Generator:
@@ -50,6 +50,34 @@ def order(seed: int, trial: int, epochs: int) -> np.ndarray:
 def turns(seed: int, trial: int, updates: int) -> np.ndarray:
     """Which way to turn at each update."""
     return schedule.fair_turns(updates, stream(seed, trial, TURNS))
+
+
+def angles(seed: int, trial: int, updates: int) -> np.ndarray:
+    """A direction for each update, as an angle from the residual in its plane."""
+    return stream(seed, trial, ANGLES).uniform(0.0, 2 * np.pi, updates)
+
+
+def foreseen(seed: int, trial: int, epochs: int) -> np.ndarray:
+    """An order of the samples that is not the true one."""
+    return schedule.permuted(6, epochs, stream(seed, trial, FORESEEN))
+
+
+def readings(seed: int, trial: int, updates: int) -> np.ndarray:
+    """Errors of the losses that are read for three actions at each update, in units of the noise."""
+    return stream(seed, trial, READINGS).standard_normal((updates, 3))
+
+
+def wide(seed: int, trial: int, width: int, concentration: float, epochs: int) -> tuple[np.ndarray, ...]:
+    """Inputs, targets and order of a wide trial: the vertices and three mixtures."""
+    drawn = Task.random(width, width, seed=stream(seed, trial, WIDE, TASK), concentration=concentration)
+    return np.asarray(drawn.inputs), np.asarray(drawn.targets), schedule.permuted(width + 3, epochs, stream(seed, trial, WIDE, ORDER))
+
+
+def wide_layers(seed: int, trial: int, width: int, depth: int, beta: float, floor: float) -> np.ndarray:
+    """A network of any width with columns softmax(beta z) and a uniform share."""
+    logits = stream(seed, trial, WIDE, COLUMNS, depth).standard_normal((depth, width, width))
+    full = np.ones((width, width), dtype=bool)
+    return np.stack([_construct.columns(beta * z, full, floor) for z in logits])
 
 
 def largest_residual(layers: np.ndarray, inputs: np.ndarray, targets: np.ndarray) -> int:

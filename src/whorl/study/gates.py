@@ -9,11 +9,12 @@ TESTS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.g
 
 
 def evaluate(gate: Gate, statistics: dict[str, float]) -> dict[str, Any]:
-    """One gate against the statistics of a run; the margin is how far inside its bound the value lies."""
-    if gate.statistic not in statistics:
-        raise ValueError(f"gate {gate.name!r} must name a statistic of the study, but {gate.statistic} is none: {', '.join(statistics)}")
-    value = statistics[gate.statistic]
-    margin = {"<": gate.bound - value, ">": value - gate.bound, "=": -abs(value - gate.bound)}[gate.relation[0]]
+    """One gate against the statistics of a run; the margin is how far inside its bound the value lies.
+
+    A statistic that the run does not have meets no bound.
+    """
+    value = statistics.get(gate.statistic)
+    margin = None if value is None else {"<": gate.bound - value, ">": value - gate.bound, "=": -abs(value - gate.bound)}[gate.relation[0]]
     return {
         "name": gate.name,
         "statistic": gate.statistic,
@@ -22,7 +23,7 @@ def evaluate(gate: Gate, statistics: dict[str, float]) -> dict[str, Any]:
         "origin": gate.origin,
         "value": value,
         "margin": margin,
-        "passed": bool(TESTS[gate.relation](value, gate.bound)),
+        "passed": value is not None and bool(TESTS[gate.relation](value, gate.bound)),
     }
 
 

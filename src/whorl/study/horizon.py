@@ -21,7 +21,7 @@ TERMS = ("even", "handedness", "step", "drift")
 
 def stages(p: SimpleNamespace) -> list[str]:
     """Units of work that are kept when a run is interrupted."""
-    return [_stage(depth, policy, scale) for depth in p.depths for policy in POLICIES for scale in p.scales]
+    return [_stage(depth, policy, scale) for depth in p.depths for scale in p.scales for policy in POLICIES]
 
 
 def _stage(depth: int, policy: str, scale: float) -> str:

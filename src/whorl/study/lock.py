@@ -11,7 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from whorl.study.design import PAPER, Design, shipped
+from whorl.study.design import SHIPPED, Design, shipped
 
 ROOT = Path(__file__).parent.parent
 JUDGES = ("study/columns.py", "study/design.py", "study/gates.py", "study/schema.py", "study/store.py")
@@ -31,14 +31,20 @@ def sources(kind: str) -> dict[str, str]:
 
 def _imports(source: str) -> list[str]:
     """The files of whorl that a source imports."""
+    inside = (name.removeprefix("whorl.").replace(".", "/") + ".py" for name in _names(source) if name.startswith("whorl."))
+    return [path for path in inside if (ROOT / path).is_file()]
+
+
+@cache
+def _names(source: str) -> list[str]:
+    """The names of whorl, and perhaps some others, that a source imports."""
     names: list[str] = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "whorl":
             names += [f"{node.module}.{alias.name}" for alias in node.names] + [str(node.module)]
         elif isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
-    inside = (name.removeprefix("whorl.").replace(".", "/") + ".py" for name in names if name.startswith("whorl."))
-    return [path for path in inside if (ROOT / path).is_file()]
+    return names
 
 
 def lock(design: Design) -> dict[str, Any]:
@@ -72,8 +78,8 @@ def read(path: Path) -> dict[str, Any]:
 
 @cache
 def shipped_lock(name: str) -> dict[str, Any]:
-    """The lock of one of the paper's designs."""
-    assert name in PAPER
+    """The lock of a shipped design."""
+    assert name in SHIPPED
     return json.loads((resources.files("whorl.study") / "designs" / f"{name}.lock.json").read_text())
 
 
@@ -91,7 +97,7 @@ def why_unregistered(design: Design, registered: dict[str, Any], quick: bool) ->
 
 
 def register_shipped() -> None:
-    """Lock the paper's designs anew; only for a change of whorl itself."""
-    for name in PAPER:
+    """Lock the shipped designs anew; only for a change of whorl itself."""
+    for name in SHIPPED:
         place = beside(ROOT / "study" / "designs" / f"{name}.toml")
         place.write_text(text(lock(shipped(name))))

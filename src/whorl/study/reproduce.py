@@ -43,6 +43,11 @@ def seal(folder: Path, environment: dict[str, Any], verdicts: list[dict[str, Any
     store.seal(folder)
 
 
+def reseal(folder: Path, verdicts: list[dict[str, Any]]) -> None:
+    """Seal a finished folder again, after something was added to it."""
+    seal(folder, store.read_json(folder / "environment.json"), verdicts)
+
+
 def statistics(folder: Path) -> dict[str, float]:
     """The statistics of one study, from its stored table."""
     found = store.read_table(folder / "tables" / "statistics.parquet")

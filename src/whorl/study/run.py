@@ -1,18 +1,20 @@
 """One study from design to verdict, in stages that survive an interruption."""
 
 import contextlib
+import os
 import shutil
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
 
-from whorl.study import columns, environment, gates, horizon, lock, store, structural, threshold
+from whorl.study import columns, environment, foresight, gates, horizon, lock, store, structural, threshold
 from whorl.study.design import Design
 
-KINDS = {"structural": structural, "threshold": threshold, "horizon": horizon}
+KINDS = {"structural": structural, "threshold": threshold, "horizon": horizon, "foresight": foresight}
 WORK = ".work"
 Progress = Callable[[str], None]  # told the name of every piece of work when it is done
 
@@ -123,10 +125,16 @@ def _check_finite(what: str, values: np.ndarray) -> None:
 
 def _tables(design: Design, work: Path, quick: bool, progress: Progress) -> dict[str, dict[str, np.ndarray]]:
     kind, p = KINDS[design.kind], design.values(quick)
-    parts = {}
-    for stage in kind.stages(p):
-        parts[stage] = _kept(work / f"{stage}.npz", lambda stage=stage: kind.compute(p, stage))
-        progress(f"{design.name}: {stage}")
+    stages, parts = kind.stages(p), {}
+
+    def part(stage: str) -> dict[str, np.ndarray]:
+        return _kept(work / f"{stage}.npz", lambda: kind.compute(p, stage))
+
+    # Most of a first run is compilation, which lets go of the interpreter: stages side by side use every core.
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for stage, made in zip(stages, pool.map(part, stages), strict=True):
+            parts[stage] = made
+            progress(f"{design.name}: {stage}")
     return judged(kind, p, parts)
 
 

@@ -56,7 +56,22 @@ def composition() -> Rule:
     )
 
 
+def fractions() -> Rule:
+    """Three fractions of a step, the whole one first."""
+    return (
+        "three different numbers from 0 to 1 of which the first is 1",
+        lambda value: (
+            isinstance(value, list)
+            and len(value) == len(set(value)) == 3
+            and value[0] == 1
+            and all(finite(one) and 0 <= one <= 1 for one in value)
+        ),
+    )
+
+
 SEED = whole(0, 2**63 - 1)
+CHUNK: Rule = ("a multiple of 64", lambda value: _whole(value) and value > 0 and value % 64 == 0)
+HORIZONS = several("whole numbers of at least -1", lambda value: _whole(value) and -1 <= value <= 1_000_000)
 DEPTHS = several("whole numbers from 1 to 64", lambda value: _whole(value) and 1 <= value <= 64)
 BETAS = several("numbers of at least 0", lambda value: finite(value) and value >= 0)
 COMMON: dict[str, Rule] = {
@@ -104,7 +119,29 @@ PARAMETERS: dict[str, dict[str, Rule]] = {
         "alpha": only(1),
         "omega": positive(),
         "resamples": whole(1, 1_000_000),
-        "chunk": ("a multiple of 64", lambda value: _whole(value) and value > 0 and value % 64 == 0),
+        "chunk": CHUNK,
+    },
+    "foresight": COMMON
+    | {
+        "bootstrap_seed": SEED,
+        "trials": whole(2, 100_000),
+        "betas": BETAS,
+        "scales": several("numbers above 0 and at most 1", lambda value: finite(value) and 0 < value <= 1),
+        "epochs": whole(1, 1_000_000),
+        "leak": positive(),
+        "alpha": only(1),
+        "omega": positive(),
+        "horizons": HORIZONS,
+        "halves": fractions(),
+        "quarters": fractions(),
+        "robust_horizons": HORIZONS,
+        "noises": several("numbers greater than 0", lambda value: finite(value) and value > 0),
+        "omegas": several("numbers greater than 0", lambda value: finite(value) and value > 0),
+        "deep": whole(1, 64),
+        "wide": whole(3, 9),
+        "wide_trials": whole(2, 100_000),
+        "resamples": whole(1, 1_000_000),
+        "chunk": CHUNK,
     },
 }
 ORIGINS = ("stated", "reading", "own")

@@ -98,7 +98,8 @@ def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
 
 def read_arrays(path: Path) -> dict[str, np.ndarray] | None:
     """What a stage computed before the interruption; None where the file is missing or damaged."""
-    with contextlib.suppress(ValueError, OSError, EOFError, KeyError, BadZipFile), np.load(path, allow_pickle=False) as found:
+    damage = (ValueError, OSError, EOFError, KeyError, BadZipFile)
+    with contextlib.suppress(*damage), path.open("rb") as file, np.load(file, allow_pickle=False) as found:
         return {name: found[name] for name in found.files}
     return None
 

@@ -16,7 +16,7 @@ from whorl.baseline import gauss_newton
 from whorl.curvature import curvature, turn_scores
 from whorl.feedback import leaky, rotational
 from whorl.network import Network, flows, loss
-from whorl.response import response
+from whorl.response import Response, response
 from whorl.study import _frames, draws
 from whorl.study._frames import Parts, Table, Tables
 from whorl.turn import quarter_turn
@@ -104,12 +104,17 @@ def _explicit(p: SimpleNamespace) -> dict[str, np.ndarray]:
     for depth in p.depths:
         layers = draws.control_layers(p.seed, depth, p.column_concentration, p.floor)
         driven = response(Network(list(layers), support=list(layers > 0)), even)
-        matrix, factor = jax.jit(lambda k: (k.dense(), k.factor()))(driven)
+        matrix, factor = _matrix_and_factor(driven)
         found |= {f"weights{depth}": layers, f"response{depth}": np.asarray(matrix), f"factor{depth}": np.asarray(factor)}
     for name in EXAMPLES:
         start, target = getattr(p, f"{name}_start"), getattr(p, f"{name}_target")
         found[f"coefficient_{name}"], found[f"losses_{name}"] = map(np.asarray, _example(start, target, jnp.asarray(p.steps)))
     return found
+
+
+@jax.jit
+def _matrix_and_factor(driven: Response) -> Any:
+    return driven.dense(), driven.factor()
 
 
 @jax.jit
@@ -215,7 +220,8 @@ def _explicit_tables(p: SimpleNamespace, d: Any) -> Tables:
     places = {"row": range(3), "column": range(3)}
     weights = [_frames.product(depth=[n], layer=range(n), **places) | {"weight": np.asarray(d[f"weights{n}"]).ravel()} for n in p.depths]
     answers = [_frames.product(depth=[n], **places) | {"response": np.asarray(d[f"response{n}"]).ravel()} for n in p.depths]
-    controls = {"depth": np.asarray(p.depths), "rank": np.array([_frames.modes(d[f"factor{n}"], p.rank_tol)[0] for n in p.depths])}
+    ranks = [_frames.modes(d[f"factor{n}"][None], p.rank_tol)[0] for n in p.depths]
+    controls = {"depth": np.asarray(p.depths), "rank": np.concatenate(ranks)}
     null = [np.abs((k[:, 0] + k[:, 1]) - 2 * k[:, 2]) for k in (d[f"response{n}"] for n in p.depths)]
     controls["null_response"] = np.array([((n[0] + n[1]) + n[2]) / np.sqrt(6.0) for n in null])
     steps = np.asarray(p.steps, dtype=float)

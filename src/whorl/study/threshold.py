@@ -133,9 +133,10 @@ def statistics(p: SimpleNamespace, t: Tables) -> dict[str, Any]:
     rows, draw = t["configurations"], t["draws"]
     favourable, right = rows["favourable"] == 1, rows["predicted"] == rows["favourable"]
     first, last = (rows["beta"] == beta for beta in (p.betas[0], p.betas[-1]))
+    area = bootstrap.auc(rows["ratio"], favourable)
     found: dict[str, Any] = {
         "rows.configurations": right.size,
-        "auc": bootstrap.auc(rows["ratio"], favourable),
+        **({} if area is None else {"auc": area}),
         "accuracy": right.mean(),
         "favourable.first": favourable[first].mean(),
         "favourable.last": favourable[last].mean(),
@@ -145,6 +146,8 @@ def statistics(p: SimpleNamespace, t: Tables) -> dict[str, Any]:
         "condition.max": rows["condition"].max(),
     }
     for name in ("auc", "accuracy", "favourable.first", "favourable.last"):
+        if name not in found:
+            continue
         found[f"{name}.lower"], found[f"{name}.upper"] = bootstrap.interval(draw[name.replace(".", "_")])
     found |= {f"{name}.max": rows[name].max() for name in ("response_residual", "coefficient_residual", "column_residual")}
     quartiles = np.quantile(rows["condition"], [0.25, 0.5, 0.75])

@@ -15,13 +15,14 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from whorl_audit.computed import horizon, structural, threshold
+from whorl_audit.computed import foresight, horizon, structural, threshold
 from whorl_audit.types import Columns, Parameters
 
 _KINDS: dict[str, Callable[[Parameters], dict[str, Columns]]] = {
     "structural": structural.expected,
     "threshold": threshold.expected,
     "horizon": horizon.expected,
+    "foresight": foresight.expected,
 }
 
 

@@ -5,11 +5,12 @@ The result must be the same number, except where only the order of a long sum is
 
 from collections.abc import Callable
 
-from whorl_audit.derived import horizon, structural, threshold
+from whorl_audit.derived import foresight, horizon, structural, threshold
 from whorl_audit.types import Columns, Parameters, Tables
 
 DERIVED: dict[str, dict[str, Callable[[Tables, Parameters], Columns]]] = {
     "structural": structural.DERIVED,
     "threshold": threshold.DERIVED,
     "horizon": horizon.DERIVED,
+    "foresight": foresight.DERIVED,
 }

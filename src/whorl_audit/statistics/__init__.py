@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 
-from whorl_audit.statistics import horizon, structural, threshold
+from whorl_audit.statistics import foresight, horizon, structural, threshold
 from whorl_audit.types import Expected, Parameters, Tables
 
 STATISTICS: dict[str, Callable[[Tables, Parameters], dict[str, Expected]]] = {
     "structural": structural.statistics,
     "threshold": threshold.statistics,
     "horizon": horizon.statistics,
+    "foresight": foresight.statistics,
 }

@@ -1,4 +1,4 @@
-"""Pictures of library objects, each a function that returns a matplotlib Figure. matplotlib is imported only when one is drawn."""
+"""Where the final gap of a pair came from."""
 
 from typing import TYPE_CHECKING
 
@@ -6,12 +6,10 @@ import numpy as np
 
 from whorl import _check
 from whorl.ledger import TERMS, Ledger
+from whorl.plot._look import FALL, RISE, WHOLE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-# Okabe and Ito's colours, which differ for every kind of colour vision and in grey.
-RISE, FALL, WHOLE = "#D55E00", "#0072B2", "#666666"
 
 
 def waterfall(ledger: Ledger) -> "Figure":

@@ -1,0 +1,100 @@
+// Moving a figure to another moment without asking the server: traces carry what they look like at every moment in `meta`.
+const frames = (() => {
+  const BEND = Array.from({ length: 12 }, (_, i) => i / 11);
+
+  // Plotly packs arrays as bytes; ours are 32-bit floats, in one or two dimensions.
+  function unpacked(value) {
+    if (!value || !value.bdata) return value;
+    const bytes = Uint8Array.from(atob(value.bdata), (letter) => letter.charCodeAt(0));
+    const flat = new Float32Array(bytes.buffer);
+    const shape = String(value.shape || "").split(",").map(Number);
+    if (shape.length < 2) return flat;
+    return Array.from({ length: shape[0] }, (_, row) => flat.subarray(row * shape[1], (row + 1) * shape[1]));
+  }
+
+  // Take what moves out of a figure, so that Plotly does not carry it along.
+  function taken(figure) {
+    const moving = { traces: [], notes: figure.layout.meta ? figure.layout.meta.notes : null };
+    figure.data.forEach((trace, index) => {
+      if (!trace.meta) return;
+      for (const [how, what] of Object.entries(trace.meta)) {
+        const values = typeof what === "object" ? Object.fromEntries(Object.entries(what).map(([key, value]) => [key, unpacked(value)])) : what;
+        moving.traces.push({ index, how, values });
+      }
+      delete trace.meta;
+    });
+    delete figure.layout.meta;
+    return moving;
+  }
+
+  function tops(flow, gap) {
+    let top = (1 + gap * (flow.length - 1)) / 2;
+    return Array.from(flow, (width) => { const here = top; top -= width + gap; return here; });
+  }
+
+  // The network view's polygons; the server draws the same for the first moment.
+  function network(nodes, moment) {
+    const { numbers, widths, gap, half, sources } = nodes;
+    const row = numbers[moment];
+    let at = 0;
+    const take = (count) => row.subarray(at, (at += count));
+    const flows = widths.map((width) => take(width));
+    const layers = widths.slice(1).map((width, number) => take(width * widths[number]));
+    const streams = Array.from({ length: sources }, () => ({ x: [], y: [] }));
+    const boxes = { x: [], y: [] };
+    flows.forEach((flow, number) => tops(flow, gap).forEach((top, node) => {
+      boxes.x.push(number - half, number + half, number + half, number - half, number - half, NaN);
+      boxes.y.push(top, top, top - flow[node], top - flow[node], top, NaN);
+    }));
+    layers.forEach((layer, number) => {
+      const leaving = tops(flows[number], gap), arriving = tops(flows[number + 1], gap), across = widths[number];
+      for (let column = 0; column < across; column++) {
+        for (let target = 0; target < widths[number + 1]; target++) {
+          const width = layer[target * across + column] * flows[number][column];
+          if (width > 5e-4) {
+            const x = BEND.map((t) => number + half + (1 - 2 * half) * t);
+            const y = BEND.map((t) => leaving[column] + (arriving[target] - leaving[column]) * t * t * (3 - 2 * t));
+            streams[column].x.push(...x, ...x.toReversed(), NaN);
+            streams[column].y.push(...y, ...y.map((v) => v - width).reverse(), NaN);
+          }
+          leaving[column] -= width;
+          arriving[target] -= width;
+        }
+      }
+    });
+    return { streams, boxes };
+  }
+
+  // What one trace looks like at a moment.
+  function look({ how, values }, moment, drawn) {
+    if (how === "stream") return drawn.streams[values];
+    if (how === "nodes") return drawn.boxes;
+    if (how === "bars") {
+      const y = Array.from(values.y[moment]), [whole, rise, fall] = values.colours;
+      const colour = y.map((height, bar) => (bar === 0 || bar === y.length - 1 ? whole : height > 0 ? rise : fall));
+      return { y, base: Array.from(values.base[moment]), text: values.text[moment].split("|"), "marker.color": colour };
+    }
+    const change = {};
+    for (const [key, all] of Object.entries(values)) {
+      const last = Math.min(moment, all.length - 1);
+      change[key] = how === "at" ? [all[last]] : all.slice(0, last + 1);
+    }
+    return change;
+  }
+
+  function show(plot, moving, moment) {
+    if (!moving || !plot.data) return;
+    const nodes = moving.traces.find((trace) => trace.how === "nodes");
+    const drawn = nodes ? network(nodes.values, Math.min(moment, nodes.values.numbers.length - 1)) : null;
+    const changes = {}, indices = [];
+    for (const trace of moving.traces) {
+      const change = look(trace, trace.how === "bars" ? Math.min(moment, trace.values.y.length - 1) : moment, drawn);
+      for (const [key, value] of Object.entries(change)) (changes[key] ||= []).push(value);
+      indices.push(trace.index);
+    }
+    const layout = moving.notes ? { "annotations[0].text": moving.notes[Math.min(moment, moving.notes.length - 1)] } : {};
+    if (indices.length || moving.notes) Plotly.update(plot, changes, layout, indices);
+  }
+
+  return { taken, show };
+})();

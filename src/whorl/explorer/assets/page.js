@@ -1,0 +1,238 @@
+// The page: a native form, three questions to the server of which the newest counts, and a player.
+(() => {
+  const $ = (id) => document.getElementById(id);
+  const form = $("controls"), slider = $("frame"), SAMPLES = Number(document.body.dataset.samples);
+  const CONFIG = { displayModeBar: false, responsive: true, displaylogo: false };
+  const figures = {}; // what moves in each view
+  let claim = "turn", made = 0, playing = null;
+
+  // --- the state: the form, the claim and the frame; its address holds what differs from the opening one
+  const fields = [...form.elements].filter((element) => element.name);
+  const frame = () => Number(slider.value);
+  const set = (element, value) => { element.value = value; const shown = element.parentElement.querySelector("output"); if (shown) shown.textContent = element.value; };
+
+  function query(withFrame = true) {
+    const pairs = claim === "turn" ? [] : [["claim", claim]];
+    for (const field of fields) if (field.value.trim() !== field.dataset.default) pairs.push([field.name, field.value.trim()]);
+    if (withFrame && frame() > 0) pairs.push(["frame", frame()]);
+    return pairs.map(([name, value]) => `${name}=${encodeURIComponent(value).replaceAll("%2C", ",")}`).join("&");
+  }
+
+  function go(address) {
+    const given = new URLSearchParams(address);
+    claim = given.get("claim") || "turn";
+    for (const field of fields) set(field, given.get(field.name) ?? field.dataset.default);
+    slider.max = SAMPLES * value("epochs");
+    slider.value = given.get("frame") || 0;
+    told();
+  }
+
+  const value = (name) => { const text = form.elements[name].value; return text !== "" && Number.isFinite(Number(text)) ? Number(text) : text; };
+
+  // Which settings have a say: the rest is hidden (another system's) or quiet (without effect at the moment).
+  function arrange() {
+    const system = value("system"), law = value("law"), turning = law === "rotational";
+    const cycle = system === "rps", family = system === "family";
+    const hide = {
+      depth: !family, width: !family, imbalance: !family, floor: !family, sample: !family, shown: !family,
+      start: family, target: system !== "column", seed: cycle || (!family && value("turn") !== "fair"),
+      law: cycle, leak: cycle, alpha: cycle, omega: cycle, policy: cycle, gate: cycle, turn: cycle, scale: cycle,
+    };
+    const still = value("policy") === "native" || !turning;
+    const quiet = { width: value("depth") === 1, leak: law === "direct" || law === "repair", alpha: !turning, omega: !turning, gate: still, turn: still || value("gate") === "never" };
+    for (const field of fields) {
+      const row = field.closest(".control");
+      row.hidden = Boolean(hide[field.name]);
+      row.classList.toggle("quiet", Boolean(quiet[field.name]));
+      field.disabled = false;
+    }
+    for (const group of form.querySelectorAll("fieldset")) group.hidden = [...group.querySelectorAll(".control")].every((row) => row.hidden);
+  }
+
+  function told() {
+    arrange();
+    for (const button of document.querySelectorAll(".preset")) button.setAttribute("aria-pressed", String(button.dataset.preset === claim));
+    for (const story of document.querySelectorAll(".story")) story.hidden = story.dataset.story !== claim;
+    $("frame-value").textContent = slider.value;
+    const address = query();
+    history.replaceState(null, "", address ? `?${address}` : location.pathname);
+    for (const [id, kind] of [["get-py", "py"], ["get-json", "json"]]) $(id).href = `/state.${kind}?${address}`;
+  }
+
+  // --- asking: one request of each kind at a time; whatever changes meanwhile is asked for once, when the answer is there
+  const theme = () => document.documentElement.dataset.theme;
+  function channel(name, use) {
+    let busy = false, again = false, shown = "";
+    async function ask(force = false) {
+      if (busy) { again = true; return; }
+      const address = name === "instant" ? query() : query(false), key = theme() + "?" + address;
+      if (!force && key === shown) return;
+      busy = true;
+      const slow = setTimeout(() => say("Computing…"), 350);
+      try {
+        const reply = await fetch(`/${name}/${theme()}?${address}`);
+        const answer = await reply.json();
+        if (reply.ok) { shown = key; if (name === "picture") refuse(standing); use(answer); }
+        else if (answer.busy) { await new Promise((done) => setTimeout(done, 700)); again = true; }
+        else { shown = key; refuse(answer.error); }
+      } catch { refuse("The server does not answer. Is it still running?"); }
+      clearTimeout(slow);
+      busy = false;
+      settle();
+      if (again) { again = false; ask(); }
+    }
+    return { ask, idle: () => !busy };
+  }
+
+  function draw(name, figure) {
+    const plot = $(`plot-${name}`);
+    figures[name] = frames.taken(figure);
+    Plotly.react(plot, figure.data, figure.layout, CONFIG);
+    frames.show(plot, figures[name], frame());
+  }
+
+  const picture = channel("picture", (answer) => {
+    made = answer.made;
+    for (const [name, title] of Object.entries(answer.titles)) $(`title-${name}`).textContent = title;
+    for (const [name, figure] of Object.entries(answer.figures)) draw(name, figure);
+    $("note").textContent = answer.note;
+    document.body.dataset.drawn = String(Number(document.body.dataset.drawn || 0) + 1);
+    document.body.dataset.shows = query(false);
+  });
+  const instant = channel("instant", (answer) => {
+    for (const [name, figure] of Object.entries(answer.figures)) draw(name, figure);
+    $("verdicts").replaceChildren(...answer.verdicts.filter(Boolean).map(verdict));
+  });
+  // The library prints a verdict and then, indented, a name and what it is: here as a heading and a short table.
+  function verdict(text) {
+    const block = document.createElement("div"), table = document.createElement("dl");
+    for (const line of text.split("\n")) {
+      const [, name, what] = line.match(/^ {2}(\S+(?: \S+)*) {2,}(.*)$/) || [];
+      const parts = name ? [["dt", name], ["dd", what]] : [["p", line]];
+      for (const [tag, words] of parts) { const part = document.createElement(tag); part.textContent = words; (name ? table : block).append(part); }
+    }
+    if (table.children.length) block.append(table);
+    return block;
+  }
+  const family = channel("family", (answer) => { for (const [name, figure] of Object.entries(answer.figures)) draw(name, figure); document.body.dataset.family = query(false); });
+
+  function ask(force = false) { picture.ask(force); instant.ask(force); family.ask(force); }
+  let standing = $("refusal").textContent; // why the address was refused stays to be read until something is changed
+  const refuse = (text) => { $("refusal").textContent = text || ""; };
+  const say = (text) => { $("status").textContent = text; };
+  let warming = "";
+  const settle = () => { if ([picture, instant, family].every((one) => one.idle())) { say(warming); document.body.dataset.settled = query(); } };
+
+  // --- the player: all on this side of the wire, but for the map of Q, which follows when it can
+  function move(to) {
+    slider.value = to;
+    for (const [name, moving] of Object.entries(figures)) frames.show($(`plot-${name}`), moving, frame());
+    told();
+    instant.ask();
+  }
+  function stop() { cancelAnimationFrame(playing); playing = null; $("play").dataset.playing = "false"; $("play").setAttribute("aria-label", "Play"); }
+  function play() {
+    if (frame() >= Number(slider.max)) move(0);
+    $("play").dataset.playing = "true";
+    $("play").setAttribute("aria-label", "Pause");
+    let last = performance.now(), at = frame();
+    const pace = Math.max(10, Number(slider.max) / 14); // frames a second: a run takes some fourteen seconds
+    const tick = (now) => {
+      at += ((now - last) / 1000) * pace;
+      last = now;
+      if (Math.floor(at) > frame()) move(Math.min(Math.floor(at), Number(slider.max)));
+      if (frame() >= Number(slider.max)) stop(); else playing = requestAnimationFrame(tick);
+    };
+    playing = requestAnimationFrame(tick);
+  }
+  $("play").addEventListener("click", () => (playing ? stop() : play()));
+  $("back").addEventListener("click", () => { stop(); move(Math.max(0, frame() - 1)); });
+  $("ahead").addEventListener("click", () => { stop(); move(Math.min(Number(slider.max), frame() + 1)); });
+  slider.addEventListener("input", () => { if (playing) stop(); move(frame()); });
+
+  // --- the form
+  function changed(event) {
+    const field = event.target;
+    if (!field.name) return;
+    standing = "";
+    const shown = field.parentElement.querySelector("output");
+    if (shown) shown.textContent = field.value;
+    if (field.name === "epochs") slider.max = SAMPLES * value("epochs");
+    told();
+    ask();
+  }
+  form.addEventListener("input", (event) => { if (event.target.type !== "text" && event.target.type !== "number") changed(event); });
+  form.addEventListener("change", (event) => { if (event.target.type === "text" || event.target.type === "number") changed(event); });
+  form.addEventListener("submit", (event) => event.preventDefault());
+  for (const button of document.querySelectorAll(".preset")) button.addEventListener("click", () => { stop(); standing = ""; go(button.dataset.address); ask(); });
+  $("settings").addEventListener("click", () => { const open = form.classList.toggle("open"); $("settings").setAttribute("aria-expanded", String(open)); });
+
+  // --- taking away
+  document.querySelectorAll(".view").forEach((view) => view.querySelectorAll(".save").forEach((button) => button.addEventListener("click", () => {
+    const plot = view.querySelector(".plot"), size = plot.getBoundingClientRect();
+    const scale = button.dataset.save === "png" ? 3 : 1;
+    Plotly.downloadImage(plot, { format: button.dataset.save, scale, width: Math.round(size.width), height: Math.round(size.height), filename: `whorl-${view.dataset.view}` });
+  })));
+  $("copy").addEventListener("click", async () => {
+    try { await navigator.clipboard.writeText(location.href); say("Link copied."); } catch { say("Copy the address from the address bar."); }
+    setTimeout(() => say(warming), 2500);
+  });
+
+  // --- bringing along
+  $("file").addEventListener("change", async () => {
+    const [file] = $("file").files;
+    if (!file) return;
+    const body = new FormData();
+    body.append("file", file);
+    say("Reading…");
+    try {
+      const reply = await fetch(`/upload/${theme()}`, { method: "POST", body });
+      const answer = await reply.json();
+      standing = reply.ok ? "" : answer.error;
+      refuse(standing);
+      if (reply.ok && answer.address !== undefined) { go(answer.address); ask(); } else if (reply.ok) opened(answer);
+    } catch { refuse("The file could not be sent."); }
+    say(warming);
+    $("file").value = "";
+  });
+  function opened(answer) {
+    const place = $("upload-views");
+    $("upload-title").textContent = answer.title;
+    place.replaceChildren();
+    $("upload").hidden = false;
+    for (const text of answer.verdicts || []) place.append(verdict(text));
+    for (const figure of Object.values(answer.figures)) {
+      const plot = document.createElement("div");
+      plot.className = "plot";
+      place.append(plot);
+      Plotly.newPlot(plot, figure.data, figure.layout, CONFIG);
+    }
+    $("upload").scrollIntoView({ block: "start" });
+  }
+  $("close-upload").addEventListener("click", () => { $("upload").hidden = true; $("upload-views").replaceChildren(); });
+
+  // --- light and dark
+  const named = () => { $("theme").textContent = theme() === "dark" ? "Light" : "Dark"; };
+  $("theme").addEventListener("click", () => {
+    document.documentElement.dataset.theme = theme() === "dark" ? "light" : "dark";
+    try { localStorage.setItem("whorl-theme", theme()); } catch { /* no storage: it lasts as long as the page */ }
+    named();
+    ask();
+  });
+
+  // --- warming: the first answers come as soon as their programs are there, and until then the page says so
+  async function watch() {
+    try {
+      const report = await (await fetch("/status")).json();
+      warming = report.ready ? "" : `Warming up: ${report.done} of ${report.needed}`;
+      settle();
+      if (!report.ready) { say(warming); setTimeout(watch, 600); }
+    } catch { setTimeout(watch, 2000); }
+  }
+
+  named();
+  go(document.body.dataset.address);
+  ask();
+  watch();
+  window.addEventListener("popstate", () => { go(location.search.slice(1)); ask(); });
+})();

@@ -1,0 +1,74 @@
+"""Three hundred networks of the family under the settings of the page: how the gap runs in each. The shown network is the first."""
+
+import functools
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+
+from whorl.ensemble import stack, train_many
+from whorl.explorer import system
+from whorl.explorer.state import NETWORKS, State
+from whorl.feedback import leaky, rotational
+from whorl.network import Network
+from whorl.policy import adaptive, step_matched
+
+LEAST_LEAK = 1e-9  # stands for the repair law, which three hundred networks at once do not have
+
+
+@dataclass(frozen=True, eq=False)
+class Many:
+    """The running gaps of a family, or why there are none."""
+
+    gaps: np.ndarray  # (networks, moments)
+    why_not: str = ""
+
+
+def many(state: State) -> Many:
+    """The family that `state` names; the frame and what is watched do not matter."""
+    return _many(state.still())
+
+
+def reason(state: State) -> str:
+    """Why there is no family to be seen, if there is none."""
+    if state.system != "family":
+        return "A family belongs to the random network."
+    if not state.turns or state.omega == 0 or state.policy == "native" or state.gate == "never":
+        return "Nothing turns here: all gaps are zero."
+    if state.hidden != 3 or state.alpha != 1:
+        return "Set the width to 3 and α to 1 to see 300 networks."
+    return ""
+
+
+@functools.lru_cache(maxsize=32)
+def _many(state: State) -> Many:
+    if why := reason(state):
+        return Many(np.zeros((0, 0)), why)
+    members = [system.draws(state.seed + number, system.widths(state)) for number in range(NETWORKS)]
+    nets = _networks(state, members)
+    inputs, targets = (np.stack([member[place] for member in members]) for place in (1, 2))
+    order = np.stack([system.order(state, member[3]) for member in members])
+    turns = np.stack([system.senses(state, member[4]) for member in members])
+    make = adaptive if state.policy == "adaptive" else step_matched
+    law = rotational(base=leaky(state.leak or LEAST_LEAK))
+    rule = make(state.scale, omega=state.omega, gate=state.gate, law=law)
+    result = train_many(nets, inputs, targets, policy=rule, schedule=order, turns=turns, record=True)
+    assert result.updates is not None
+    entries = np.asarray(result.updates.total)[:, : state.updates]
+    return Many(np.concatenate([np.zeros((NETWORKS, 1)), np.cumsum(entries, axis=1)], axis=1))
+
+
+def _networks(state: State, members: list[system.Draws]) -> Network:
+    """The stack of networks. Columns know nothing of each other, so that one call makes a layer of all of them."""
+    layers = []
+    for number in range(state.depth):
+        logits = np.concatenate([member[0][number] for member in members], axis=1)
+        wide = Network.random((logits.shape[1], 3), imbalance=state.imbalance, floor=state.floor, logits=[logits])
+        layers.append(jnp.asarray(np.asarray(wide.layers[0]).reshape(3, NETWORKS, 3).swapaxes(0, 1)))
+    return _frame(state.depth).with_layers(layers)
+
+
+@functools.lru_cache(maxsize=8)
+def _frame(depth: int) -> Network:
+    """A stack of the right shape, whose columns are still to come."""
+    return stack([Network([np.full((3, 3), 1 / 3)] * depth)] * NETWORKS)

@@ -1,0 +1,73 @@
+"""One moment of a run: the coefficient over the simplex of the busiest column, the certificate of the loop, the curvature."""
+
+import functools
+from dataclasses import dataclass, replace
+
+import jax.numpy as jnp
+import numpy as np
+
+from whorl.explorer import programs, system
+from whorl.explorer.compute import run
+from whorl.explorer.state import State
+from whorl.network import Network
+from whorl.reciprocity import certify, closed_loop
+from whorl.response import response
+
+HEIGHT = np.sqrt(3) / 2
+ACROSS, UP = np.linspace(0, 1, 49), np.linspace(0, HEIGHT, 43)
+CLIP = 0.012  # the outermost points of the map lie this far inside: on the edge a column is frozen and no turn is defined
+
+
+@dataclass(frozen=True, eq=False)
+class Moment:
+    """What is computed at the moment that is looked at, and not along the run."""
+
+    grid: np.ndarray  # Q with the column at each point of the triangle's bounding box
+    column: np.ndarray  # where the column is
+    number: int  # which it is
+    certificate: str
+    curvature: str
+
+
+def corners(shares: np.ndarray) -> np.ndarray:
+    """Shares as points of the plane: the first at the top, the second bottom left, the third bottom right."""
+    return shares @ np.array([[0.5, HEIGHT], [0.0, 0.0], [1.0, 0.0]])
+
+
+@functools.cache
+def points() -> np.ndarray:
+    """The shares at every point of the bounding box, those outside moved onto the nearest edge."""
+    x, y = np.meshgrid(ACROSS, UP)
+    first = y / HEIGHT
+    third = x - first / 2
+    shares = np.clip(np.stack([first, 1 - first - third, third], axis=-1).reshape(-1, 3), CLIP, None)
+    return shares / shares.sum(axis=1, keepdims=True)
+
+
+def moment(state: State) -> Moment:
+    """The moment that `state` names."""
+    return _moment(replace(state.still(), frame=state.frame))
+
+
+@functools.lru_cache(maxsize=256)
+def _moment(state: State) -> Moment:
+    seen = run(state)
+    at = seen.moment(state.frame)
+    inputs, targets = system.data(state)
+    first = np.roll(np.arange(len(inputs)), 1 - state.sample)  # the watched sample comes first
+    inputs, targets = inputs[first], targets[first]
+    net = programs.padded(seen.network(at))
+    values = programs.coefficients(
+        net, jnp.asarray(inputs), jnp.asarray(targets), programs.law(state), jnp.asarray(seen.column), jnp.asarray(points())
+    )
+    grid = np.asarray(values).reshape(len(UP), len(ACROSS))
+    return Moment(grid, np.asarray(net.layers[-1])[:, seen.column], seen.column, *_verdicts(state, net, inputs, targets))
+
+
+def _verdicts(state: State, net: Network, inputs: np.ndarray, targets: np.ndarray) -> tuple[str, str]:
+    try:
+        certificate = str(certify(closed_loop(response(net, inputs, selected=0), system.law(state))))
+        turn = str(programs.curved(net, jnp.asarray(inputs), jnp.asarray(targets), programs.law(state)))
+    except ValueError as refusal:  # such as a response that the repair cannot act through
+        return str(refusal), ""
+    return certificate, turn

@@ -1,0 +1,110 @@
+"""Few compiled programs for many settings, so that no control has to wait for a compiler.
+
+Three things would make a program each: the depth, the law behind the turn, and the policy with its gate. Here all three are data.
+A shallower network is filled up to `MAX_DEPTH` with layers that pass every flow on and cannot move: columns with a single entry.
+A law and a policy are chosen among the library's own by a number. What is left is one program a width.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from whorl.curvature import Curvature, curvature
+from whorl.explorer.state import MAX_DEPTH, State
+from whorl.explorer.system import base
+from whorl.feedback import Direct, Leaky, Repair, Rotational, SpectralLaw, leaky, repair, rotational
+from whorl.network import Network, flows
+from whorl.policy import GATES, Adaptive, Decision, Native, Policy, StepMatched, View
+from whorl.response import Matrix, Response, response
+
+LAWS = (Direct, Repair, Leaky)
+POLICIES = {"native": Native, "step_matched": StepMatched, "adaptive": Adaptive}
+
+
+class AnyLaw(SpectralLaw):
+    """The direct, the repair or the leaky law, by number."""
+
+    number: Int[Array, ""]
+    leak: Leaky
+
+    def weight(self, eigenvalues: Float[Array, "n"]) -> Float[Array, "n"]:
+        return jnp.stack([law.weight(eigenvalues) for law in self._laws()])[self.number]
+
+    def matrix(self, response: Response) -> Matrix:
+        return jnp.stack([law.matrix(response) for law in self._laws()])[self.number]
+
+    def _laws(self) -> tuple[SpectralLaw, ...]:
+        return Direct(), repair(), self.leak
+
+
+class AnyPolicy(Policy):
+    """One of the library's policies behind one of its gates, by number."""
+
+    number: Int[Array, ""]
+
+    def decide(self, view: View) -> Decision:
+        kinds = [kind(self.scale, self.omega, gate, self.law) for kind in POLICIES.values() for gate in GATES.values()]
+        choices = [kind.decide(view) for kind in kinds]
+        return Decision(jnp.stack([one.step for one in choices])[self.number], jnp.stack([one.amount for one in choices])[self.number])
+
+
+def law(state: State) -> Rotational:
+    """The law of `state` with its kind as data; a spectral law is one that does not turn."""
+    behind = base(state)
+    number = LAWS.index(type(behind))
+    any_law = AnyLaw(jnp.asarray(number), behind if isinstance(behind, Leaky) else leaky(1.0))
+    return rotational(state.alpha if state.turns else 1.0, state.omega if state.turns else 0.0, base=any_law)
+
+
+def policy(state: State, kind: str) -> AnyPolicy:
+    """The policy called `kind` with the settings of `state`."""
+    plain = Adaptive(jnp.asarray(state.scale), jnp.asarray(state.omega if state.turns else 0.0), GATES["never"], law(state))
+    number = list(POLICIES).index(kind) * len(GATES) + list(GATES).index(state.gate)
+    return AnyPolicy(plain.scale, plain.omega, plain.gate, plain.law, jnp.asarray(number))
+
+
+def padded(net: Network) -> Network:
+    """The same network with `MAX_DEPTH` layers."""
+    wide = net.widths[1] if net.depth > 1 else 3
+    idle = [np.eye(wide)] * (MAX_DEPTH - net.depth)
+    first = [] if net.depth == 1 else [net.layers[0]]
+    layers = [*first, *idle, *net.layers[len(first) :]]
+    return Network(layers, support=[np.asarray(layer) > 0 for layer in layers])
+
+
+def unpadded(layers: Any, depth: int) -> list[np.ndarray]:
+    """The layers that are there, with whatever axes stand before theirs."""
+    arrays = [np.asarray(layer) for layer in layers]
+    return arrays[MAX_DEPTH - 1 :] if depth == 1 else [arrays[0], *arrays[1 + MAX_DEPTH - depth :]]
+
+
+@eqx.filter_jit
+def along(path: Network, inputs: Array, behind: Rotational) -> tuple[tuple[Array, ...], Float[Array, "moments n n"]]:
+    """At every state of a path: the flows of one sample, and the loop the law closes around it in zero-sum coordinates."""
+
+    def one(net: Network) -> tuple[tuple[Array, ...], Array]:
+        seen = response(net, inputs)
+        return flows(net, inputs), seen.reduced() @ behind.matrix(seen)
+
+    return jax.vmap(one)(path)
+
+
+@eqx.filter_jit
+def curved(net: Network, inputs: Array, targets: Array, behind: Rotational) -> Curvature:
+    """The curvature of a turn that the first sample drives."""
+    return curvature(net, inputs, targets, selected=0, law=behind)
+
+
+@eqx.filter_jit
+def coefficients(net: Network, inputs: Array, targets: Array, behind: Rotational, column: Array, points: Array) -> Float[Array, "points"]:
+    """The coefficient Q of a turn that the first sample drives, with one column of the last layer at each of `points`."""
+
+    def one(point: Array) -> Array:
+        moved = net.with_layers([*net.layers[:-1], net.layers[-1].at[:, column].set(point)])
+        return curvature(moved, inputs, targets, selected=0, law=behind).coefficient
+
+    return jax.vmap(one)(points)

@@ -1,0 +1,86 @@
+"""The Python that remakes a state: what a reader of the page takes home. Only checked numbers and words of a list are written."""
+
+from whorl.explorer.state import MAX_EPOCHS, SAMPLES, State
+from whorl.explorer.system import widths
+
+HEAD = '''"""Remakes what the explorer of whorl showed."""
+
+import jax
+import numpy as np
+
+jax.config.update("jax_enable_x64", True)
+
+import whorl as wh
+'''
+
+
+def python(state: State) -> str:
+    """A script that needs nothing but whorl."""
+    if state.system == "rps":
+        return HEAD + _cycle(state)
+    return "\n".join([HEAD + _data(state), _rules(state), _run(state)])
+
+
+def _parts(parts: tuple[float, float, float]) -> str:
+    return f"np.array({list(parts)!r}) / {sum(parts)!r}"
+
+
+def _data(state: State) -> str:
+    streams = f"columns, data, order, turns = np.random.default_rng({state.seed}).spawn(4)\n"
+    if state.system == "column":
+        column = f"net = wh.Network([({_parts(state.start)})[:, None]])  # one column that all the flow enters\n"
+        repeated = f"np.tile({_parts(state.target)}, ({SAMPLES}, 1))"
+        return f"from whorl import schedule\n\n{streams}{column}inputs, targets = np.ones(({SAMPLES}, 1)), {repeated}\n"
+    made = f"net = wh.Network.random({widths(state)!r}, imbalance={state.imbalance!r}, floor={state.floor!r}, seed=columns)\n"
+    task = "task = wh.Task.random(3, 3, seed=data)\ninputs, targets = task.inputs, task.targets\n"
+    return f"from whorl import schedule\n\n{streams}{made}{task}"
+
+
+def _rules(state: State) -> str:
+    last = state.updates
+    order = (
+        f"schedule.permuted({SAMPLES}, {MAX_EPOCHS}, order)[:{last}]" if state.shown == "all" else f"np.full({last}, {state.sample - 1})"
+    )
+    senses = {
+        "fair": f"schedule.fair_turns({SAMPLES * MAX_EPOCHS}, turns)[:{last}]",
+        "plus": f"np.ones({last}, dtype=int)",
+        "minus": f"-np.ones({last}, dtype=int)",
+        "alternating": f"(-1) ** np.arange({last})",
+    }[state.turn]
+    base = "wh.direct()" if state.law == "direct" else "wh.repair()"
+    if state.law in ("leaky", "rotational") and state.leak > 0:
+        base = f"wh.leaky({state.leak!r})"
+    alpha, omega = (state.alpha, state.omega) if state.turns else (1.0, 0.0)
+    lines = [f"samples = {order}", f"senses = {senses}", f"law = wh.rotational(alpha={alpha!r}, omega={omega!r}, base={base})"]
+    if not state.turns:
+        lines[-1] += "  # a spectral law: it does not turn"
+    if state.policy == "native":
+        lines.append(f"policy = wh.native({state.scale!r}, law=law)")
+    else:
+        lines.append(f"policy = wh.{state.policy}({state.scale!r}, omega={omega!r}, gate={state.gate!r}, law=law)")
+    return "\n".join(lines) + "\n"
+
+
+def _run(state: State) -> str:
+    return f"""pair = wh.train(net, inputs, targets, policy=policy, schedule=samples, turns=senses, stride=1)
+print(pair)
+
+frame = min({state.frame}, pair.made)
+now = wh.Network([layer[frame] for layer in pair.states[0].layers])
+print(wh.certify(wh.closed_loop(wh.response(now, inputs, selected={state.sample - 1}), law)))
+print(wh.curvature(now, inputs, targets, selected={state.sample - 1}, law=law))
+"""
+
+
+def _cycle(state: State) -> str:
+    return f"""import scipy.integrate
+
+from whorl.simplex import velocity
+
+start = {_parts(state.start)}
+motion = jax.jit(lambda p: velocity(p, wh.rock_paper_scissors((p,))[0]))
+times = 0.2 * np.arange({state.updates + 1})
+orbit = scipy.integrate.solve_ivp(lambda _, p: np.asarray(motion(p)), (0, times[-1]), start, "DOP853", times, rtol=1e-9, atol=1e-12).y.T
+print("product of the shares, first and last:", orbit[0].prod(), orbit[-1].prod())
+print(wh.integrability(wh.rock_paper_scissors, (start,)))
+"""

@@ -1,0 +1,80 @@
+"""From a state to the objects of the library: network, task, schedule, turns, law. What `recipe` writes down, this file does.
+
+Every member of a family has a seed of its own, the first one the seed of the state; from it four independent streams are spawned,
+so that the task stays the same while the depth moves, and a schedule while the imbalance does.
+"""
+
+import functools
+
+import numpy as np
+
+from whorl.explorer.state import MAX_EPOCHS, SAMPLES, Shares, State
+from whorl.feedback import Law, SpectralLaw, direct, leaky, repair, rotational
+from whorl.network import Network
+from whorl.schedule import fair_turns, fixed, permuted
+from whorl.task import Task
+
+UPDATES = SAMPLES * MAX_EPOCHS
+Draws = tuple[tuple[np.ndarray, ...], np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
+@functools.lru_cache(maxsize=2048)
+def draws(seed: int, widths: tuple[int, ...]) -> Draws:
+    """Logits of every layer, inputs, targets, order of the samples and fair turns: all that is random about one member."""
+    columns, data, order, turns = np.random.default_rng(seed).spawn(4)
+    logits = tuple(columns.standard_normal(shape) for shape in zip(widths[1:], widths[:-1], strict=True))
+    task = Task.random(3, 3, seed=data)
+    sequence, senses = permuted(SAMPLES, MAX_EPOCHS, order), fair_turns(UPDATES, turns)
+    return logits, np.asarray(task.inputs), np.asarray(task.targets), sequence, senses
+
+
+def widths(state: State) -> tuple[int, ...]:
+    """Nodes from input to output; three at both ends."""
+    return (3, *[state.hidden] * (state.depth - 1), 3) if state.system == "family" else (3, 3)
+
+
+def proportions(parts: Shares) -> np.ndarray:
+    """Three parts as shares of one."""
+    return np.array(parts) / sum(parts)
+
+
+def network(state: State) -> Network:
+    """The network at its start."""
+    if state.system == "family":
+        logits = draws(state.seed, widths(state))[0]
+        return Network.random(widths(state), imbalance=state.imbalance, floor=state.floor, logits=logits)
+    # One column that all the flow enters. Its two neighbours carry nothing, and what carries nothing never moves.
+    return Network([np.column_stack([proportions(state.start), np.full((3, 2), 1 / 3)])])
+
+
+def data(state: State) -> tuple[np.ndarray, np.ndarray]:
+    """Inputs and targets, six of each."""
+    if state.system == "family":
+        return draws(state.seed, widths(state))[1:3]
+    return np.tile([1.0, 0.0, 0.0], (SAMPLES, 1)), np.tile(proportions(state.target), (SAMPLES, 1))
+
+
+def order(state: State, drawn: np.ndarray) -> np.ndarray:
+    """Which sample each update learns from, as long as the longest run."""
+    return drawn if state.shown == "all" else np.full(UPDATES, state.sample - 1, dtype=np.int32)
+
+
+def senses(state: State, drawn: np.ndarray) -> np.ndarray:
+    """Which way each update may turn, as long as the longest run."""
+    if state.turn == "fair":
+        return drawn
+    if state.turn == "alternating":
+        return (1 - 2 * (fixed(2, UPDATES // 2))).astype(np.int32)
+    return np.full(UPDATES, 1 if state.turn == "plus" else -1, dtype=np.int32)
+
+
+def base(state: State) -> SpectralLaw:
+    """The spectral law, or the one behind the rotational law. Without a leak the leaky law is the repair."""
+    if state.law == "direct":
+        return direct()
+    return leaky(state.leak) if state.leak > 0 and state.law != "repair" else repair()
+
+
+def law(state: State) -> Law:
+    """The boundary law."""
+    return rotational(state.alpha, state.omega, base=base(state)) if state.turns else base(state)

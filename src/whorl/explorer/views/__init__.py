@@ -1,0 +1,1 @@
+"""The views: one file each, with one pure function `figure` from arrays and a moment to a Plotly figure."""

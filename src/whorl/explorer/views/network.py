@@ -1,0 +1,112 @@
+"""The network as streams: layer after layer, each node as tall as the flow through it, each stream as wide as what it carries.
+
+All the flow that enters leaves, so that every layer is equally tall in all. The outlined boxes at the end are the target.
+"""
+
+import numpy as np
+import plotly.graph_objects as go
+
+from whorl.explorer import style
+from whorl.explorer.style import Theme
+
+GAP = 0.14  # between nodes, in units of the whole flow
+HALF = 0.045  # half the thickness of a node
+THINNEST = 5e-4  # a stream that no screen can show is left out
+BEND = np.linspace(0, 1, 12)
+
+
+def figure(layers: list[np.ndarray], flows: list[np.ndarray], target: np.ndarray | None, moment: int, theme: Theme) -> go.Figure:
+    """The network at one moment; the arrays have all moments along their first axis."""
+    sources = max(layer.shape[2] for layer in layers)
+    streams, nodes = shapes([layer[moment] for layer in layers], [flow[moment] for flow in flows], sources)
+    moving = {
+        "numbers": style.packed(np.concatenate([array.reshape(len(array), -1) for array in (*flows, *layers)], axis=1)),
+        "widths": [flow.shape[1] for flow in flows],
+        "gap": GAP,
+        "half": HALF,
+        "sources": sources,
+    }
+    fill = {"type": "scatter", "mode": "lines", "fill": "toself", "hoverinfo": "skip", "showlegend": False}
+    traces = [
+        fill
+        | {
+            "x": np.array(x),
+            "y": np.array(y),
+            "fillcolor": theme.streams[number],
+            "opacity": 0.5,
+            "line": {"width": 0},
+            "meta": {"stream": number},
+        }
+        for number, (x, y) in enumerate(streams)
+    ]
+    traces.append(
+        fill | {"x": np.array(nodes[0]), "y": np.array(nodes[1]), "fillcolor": theme.ink, "line": {"width": 0}, "meta": {"nodes": moving}}
+    )
+    notes = _labels(layers, theme)
+    if target is not None:
+        x, y = _boxes(len(layers) + 0.17, target)
+        traces.append(fill | {"x": np.array(x), "y": np.array(y), "fill": "none", "line": {"width": 2, "color": theme.turning}})
+        notes.append(_label("target", len(layers) + 0.17, 0, theme, color=theme.turning))
+    tallest = 1 + GAP * (max(layer.shape[1] for layer in layers) - 1)
+    return style.figure(
+        traces,
+        theme,
+        xaxis={"visible": False, "range": [-0.22, len(layers) + 0.42], "fixedrange": True},
+        yaxis={"visible": False, "range": [-tallest / 2 - 0.04, tallest / 2 + 0.04], "fixedrange": True},
+        margin={"l": 10, "r": 10, "t": 24, "b": 26},
+        annotations=notes,
+    )
+
+
+def shapes(layers: list[np.ndarray], flows: list[np.ndarray], sources: int) -> tuple[list[tuple[list, list]], tuple[list, list]]:
+    """Polygons: for every source number its streams, and all nodes. The page's script draws the same."""
+    streams: list[tuple[list, list]] = [([], []) for _ in range(sources)]
+    nodes: tuple[list, list] = ([], [])
+    for number, flow in enumerate(flows):
+        x, y = _boxes(number, flow)
+        nodes[0].extend(x)
+        nodes[1].extend(y)
+    for number, (layer, flow) in enumerate(zip(layers, flows, strict=False)):
+        leaving, arriving = _tops(flow), _tops(flows[number + 1])
+        for column in range(layer.shape[1]):
+            for row in range(layer.shape[0]):
+                width = layer[row, column] * flow[column]
+                if width > THINNEST:
+                    x, y = _stream(number, leaving[column], arriving[row], width)
+                    streams[column][0].extend(x)
+                    streams[column][1].extend(y)
+                leaving[column] -= width
+                arriving[row] -= width
+    return streams, nodes
+
+
+def _stream(number: int, start: float, end: float, width: float) -> tuple[list, list]:
+    """One stream from layer `number` to the next, its upper edge from `start` to `end`."""
+    along = number + HALF + (1 - 2 * HALF) * BEND
+    upper = start + (end - start) * BEND**2 * (3 - 2 * BEND)
+    return [*along, *along[::-1], np.nan], [*upper, *(upper - width)[::-1], np.nan]
+
+
+def _tops(flow: np.ndarray) -> np.ndarray:
+    """The upper ends of the nodes of a layer, the first node on top, the layer centred."""
+    whole = 1 + GAP * (len(flow) - 1)
+    return whole / 2 - np.concatenate([[0.0], np.cumsum(flow[:-1] + GAP)])
+
+
+def _boxes(at: float, flow: np.ndarray) -> tuple[list, list]:
+    x, y = [], []
+    for top, height in zip(_tops(flow), flow, strict=True):
+        x += [at - HALF, at + HALF, at + HALF, at - HALF, at - HALF, np.nan]
+        y += [top, top, top - height, top - height, top, np.nan]
+    return x, y
+
+
+def _labels(layers: list[np.ndarray], theme: Theme) -> list[dict]:
+    ends = [_label("input", 0, 1, theme), _label("output", len(layers), 1, theme)]
+    return ends[: 1 if layers[0].shape[2] == 1 else 2]
+
+
+def _label(text: str, x: float, y: float, theme: Theme, color: str = "") -> dict:
+    plain = {"text": text, "x": x, "y": y, "xref": "x", "yref": "paper", "yanchor": "bottom" if y else "top", "showarrow": False}
+    shift = {"xanchor": "left", "xshift": -12} if text == "input" else {"xanchor": "right", "xshift": 16}
+    return plain | shift | {"font": {"size": 12, "color": color or theme.soft}}

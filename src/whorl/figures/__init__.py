@@ -1,0 +1,85 @@
+"""The paper's figures, one file each, drawn from the stored tables of a run folder and from nothing else.
+
+Every file names in its metadata the SHA-256 of each table it was drawn from, and equal tables give equal bytes.
+"""
+
+import json
+from collections.abc import Mapping
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from whorl.figures import _style, concept, horizon, structural, threshold
+from whorl.study import columns, store
+
+KINDS = {"structural": structural, "threshold": threshold, "horizon": horizon}
+PNG_KEY = "whorl-tables"  # of the text chunk; in a PDF the same text is the Keywords
+DPI = 300
+
+
+def draw_all(folder: Path, *, illustration: bool = True) -> list[Path]:
+    """Draw the figure of every study in a run folder, and the concept where the paper's three are; answer with the files written.
+
+    The concept is the same in every folder and takes longest, since its networks are computed; `illustration=False` leaves it as it is.
+    """
+    studies = sorted(path.parent for path in Path(folder).glob("*/verdict.json"))
+    if not studies:
+        raise ValueError(f"folder must hold studies, each with a verdict.json, but {folder} holds none")
+    written = [path for study in studies for path in draw_study(study)]
+    if illustration and set(KINDS) <= {study.name for study in studies}:
+        written += save(concept.draw(), Path(folder) / "figures" / "concept", {}, "Illustration of conservative physical learning")
+    return written
+
+
+def draw_study(study: Path) -> list[Path]:
+    """Draw the figure of one study from its tables, which must be those that its verdict names; a kind without a figure gives none."""
+    verdict = store.read_json(study / "verdict.json")
+    kind = verdict.get("kind") if isinstance(verdict, dict) else None
+    if kind not in columns.TEXT:
+        raise ValueError(f"kind in {study.name}/verdict.json must be one of {', '.join(columns.TEXT)}, but it is {kind!r}")
+    if kind not in KINDS:
+        return []
+    hashes, tables = {}, {}
+    for name in KINDS[kind].TABLES:
+        path = study / "tables" / f"{name}.parquet"
+        hashes[name] = verdict["tables"][name]["sha256"]
+        found = store.hash_of(path) if path.exists() else "missing"
+        if found != hashes[name]:
+            raise ValueError(f"table {name} of {study.name} must have the SHA-256 {hashes[name]} of its verdict, but it is {found}")
+        tables[name] = store.read_table(path)
+    figure = KINDS[kind].draw(tables, **_options(kind, verdict))
+    if words := stamp_of(verdict):
+        _style.stamp(figure, words)
+    return save(figure, study / "figures" / kind, hashes, str(verdict.get("title", kind)))
+
+
+def stamp_of(verdict: Mapping[str, Any]) -> str:
+    """What must be written on a figure of a run that is not the registered one."""
+    if verdict.get("registered") is True and not verdict.get("quick"):
+        return ""
+    return "UNREGISTERED" + " · quick run" * bool(verdict.get("quick"))
+
+
+def _options(kind: str, verdict: Mapping[str, Any]) -> dict[str, float]:
+    """What a figure shows that stands in the gates and not in the tables."""
+    bounds = {gate["statistic"]: float(gate["bound"]) for gate in verdict["gates"]}
+    return {"tolerance": bounds["factorisation.max"]} if kind == "structural" and "factorisation.max" in bounds else {}
+
+
+def save(figure: Figure, stem: Path, hashes: Mapping[str, str], title: str) -> list[Path]:
+    """Write a figure as PDF and PNG beside each other, with the hashes of its tables and without anything that changes by itself."""
+    text = json.dumps(dict(hashes), sort_keys=True)
+    about = {
+        "pdf": {"Title": title, "Keywords": text, "Creator": "whorl", "Producer": None, "CreationDate": None},
+        "png": {"Title": title, PNG_KEY: text, "Software": None},
+    }
+    paths = []
+    with _style.settings():
+        for ending, metadata in about.items():
+            buffer = BytesIO()
+            figure.savefig(buffer, format=ending, dpi=DPI, metadata=metadata)
+            paths.append(stem.with_name(f"{stem.name}.{ending}"))
+            store.write(paths[-1], buffer.getvalue())
+    return paths

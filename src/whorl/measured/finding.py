@@ -1,0 +1,127 @@
+"""The verdict on a measured learner, and every number behind it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from whorl.measured import words
+from whorl.measured.bootstrap import Interval, Intervals, intervals
+from whorl.measured.conservation import Mass, mass
+from whorl.measured.diagnosis import Diagnosis, diagnose
+from whorl.measured.estimate import TOL, Fit, fit
+from whorl.measured.flips import Test, reciprocal
+from whorl.measured.intake import Measurements
+from whorl.measured.moments import Record
+from whorl.measured.power import Power, power
+from whorl.measured.state import matched
+
+ROUND_OFF = 1e-10  # a skew part below this share of the loop is not measured, it is arithmetic
+
+
+@dataclass(frozen=True)
+class Loop:
+    """One loop: of one sample, or of all samples that were driven and read together."""
+
+    sample: str
+    record: Record
+    drive: str
+    fit: Fit
+    intervals: Intervals
+    mass: Mass
+    test: Test | None  # None where there is one direction, in which nothing can turn
+    power: Power | None
+    diagnosis: Diagnosis | None
+
+    @property
+    def p(self) -> float:
+        """The p-value of "reciprocal"; 1 where nothing can turn, or where the skew part is round-off."""
+        return 1.0 if self.test is None or self.fit.skewness <= ROUND_OFF else self.test.p
+
+    @property
+    def rotation(self) -> Interval | None:
+        """The fastest rotation rate."""
+        turning = [mode.rotation for mode in self.intervals.modes if mode.rotation.estimate > 0]
+        return max(turning, key=lambda rate: rate.estimate) if turning else None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Is this measured learner reciprocal? Print it."""
+
+    source: str
+    loops: tuple[Loop, ...]
+    samples: int
+    outputs: int
+    weighted: bool
+    alpha: float
+    time_unit: str
+
+    @property
+    def p(self) -> float:
+        """The p-value of "all loops are reciprocal" (Sidak's, as the loops were measured independently)."""
+        tested = [loop.p for loop in self.loops if loop.test is not None]
+        return float(-np.expm1(len(tested) * np.log1p(-min(tested)))) if tested and min(tested) < 1 else 1.0
+
+    @property
+    def turns(self) -> bool:
+        """Whether "reciprocal" is rejected."""
+        return self.p <= self.alpha
+
+    @property
+    def can_turn(self) -> bool:
+        """Whether there are two directions to turn in."""
+        return any(loop.test is not None for loop in self.loops)
+
+    @property
+    def leading(self) -> Loop:
+        """The loop with the clearest skew part."""
+        return min(self.loops, key=lambda loop: (loop.p, -loop.fit.skewness))
+
+    def __str__(self) -> str:
+        return words.verdict(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same for machines."""
+        return words.numbers(self)
+
+
+def judge(
+    measurements: Measurements, *, alpha: float = 0.05, skew: float = 0.1, tol: float = TOL, time_unit: str = "unit time", seed: int = 0
+) -> Finding:
+    """Estimate, test and diagnose.
+
+    Args:
+        measurements: what `read` or `collect` made.
+        alpha: the chance of a false alarm that is accepted.
+        skew: a skew part, as a share of the loop, for which the repeats needed to see it are worked out.
+        tol: directions excited less than this, relative to the strongest, are left out.
+        time_unit: the name of the unit of time, for words only.
+        seed: of the random signs; the same seed gives the same digits.
+    """
+    for name, value in (("alpha", alpha), ("skew", skew), ("tol", tol)):
+        if not 0 < value < 1:
+            raise ValueError(f"{name} must lie between 0 and 1, but it is {value:g}")
+    loops = []
+    for label, record in measurements.records.items():
+        try:
+            loops.append(_loop(label, record, measurements, alpha, skew, tol, seed))
+        except ValueError as refusal:
+            place = [measurements.source] * bool(measurements.source) + [f"sample {label}"] * bool(label)
+            raise ValueError(f"{', '.join(place)}: {refusal}" if place else str(refusal)) from None
+    samples, outputs = measurements.samples, measurements.outputs
+    return Finding(measurements.source, tuple(loops), samples, outputs, measurements.weighted, float(alpha), time_unit)
+
+
+def _loop(label: str, record: Record, measurements: Measurements, alpha: float, skew: float, tol: float, seed: int) -> Loop:
+    drive = measurements.drives[0]
+    estimate = fit(record.moments, drive, tol=tol)
+    if estimate.rank < 2 and len(estimate.basis) > 1:
+        raise ValueError(f"{drive} must excite at least 2 directions, but it excites 1 of {len(estimate.basis)}")
+    test = reciprocal(estimate, seed=seed) if estimate.rank > 1 else None
+    reach = power(estimate, test, size=skew, level=alpha, seed=seed) if test is not None else None
+    state = matched(measurements.states.get(label, {}), measurements.outputs) if measurements.samples == 1 else None
+    origin = diagnose(estimate, record.moments, state, tol=tol, seed=seed) if test is not None else None
+    conserved = mass(record.moments, drive, measurements.outputs, seed=seed)
+    spans = intervals(estimate, zero=test is None or test.p > alpha, seed=seed)
+    return Loop(label, record, drive, estimate, spans, conserved, test, reach, origin)

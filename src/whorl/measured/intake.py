@@ -1,0 +1,147 @@
+r"""The door: rows of numbers in, checked and in zero-sum coordinates, one record a loop out.
+
+Rows that carry several samples at once (`(rows, samples, outputs)`) tell about one joint loop over all of them. Rows that carry one
+sample each tell about one loop a sample, and the loops are judged together.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Float
+
+from whorl import simplex
+from whorl.measured.moments import Collector, Record
+from whorl.measured.tables import TableError
+
+LEAST = 12  # measurements: six pairs, the fewest that can reach a level of 5 %
+Field = Float[np.ndarray, "rows samples outputs"]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Some measurements. Every field but the velocities and one drive may be missing."""
+
+    velocity: Field
+    drives: Mapping[str, Field]
+    uncertainty: Float[np.ndarray, "rows k"] | None = None
+    sample: np.ndarray | None = None  # labels
+    repeat: Float[np.ndarray, "rows"] | None = None
+    state: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """Everything that is kept of a table: one record a loop."""
+
+    source: str
+    samples: int
+    outputs: int
+    drives: tuple[str, ...]
+    weighted: bool
+    records: Mapping[str, Record]
+    states: Mapping[str, Mapping[str, float]]
+    time_scale: float
+
+    @property
+    def rows(self) -> int:
+        """Number of measurements."""
+        return sum(record.rows for record in self.records.values())
+
+
+class Intake:
+    """Takes rows as they come, in any number of portions."""
+
+    def __init__(self, samples: int, outputs: int, drives: tuple[str, ...], time_scale: float) -> None:
+        self.samples, self.outputs, self.drives, self.time_scale = samples, outputs, drives, time_scale
+        size = samples * (outputs - 1)
+        widths = {**dict.fromkeys(drives, size), "velocity": size, "leak": samples, "offset": samples}
+        ends = np.cumsum(list(widths.values())).tolist()
+        self._parts = {name: slice(end - width, end) for (name, width), end in zip(widths.items(), ends, strict=True)}
+        self._basis = simplex.tangent_basis(outputs)
+        self._collectors: dict[str, Collector] = {}
+        self._states: dict[str, dict[str, float]] = {}
+        self._range: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+        self._weighted = False
+
+    def add(self, rows: Rows, first: int = 0) -> None:
+        """Take rows, of which the first is number `first`; a bad value is a `TableError` that names its row."""
+        for name, values in (("velocity", rows.velocity), *rows.drives.items()):
+            low, high = values.min(axis=0), values.max(axis=0)
+            known = self._range.get(name, (low, high))
+            self._range[name] = (np.minimum(known[0], low), np.maximum(known[1], high))
+        weights = self._weights(rows, first)
+        flat = self._flat(rows)
+        for label, where in _by_sample(rows.sample, len(flat)):
+            collector = self._collectors.setdefault(label, Collector(self._parts, rows.repeat is not None))
+            self._same_state(label, rows.state, where, first)
+            bad = collector.add(flat[where], weights[where], None if rows.repeat is None else rows.repeat[where])
+            if bad is not None:
+                row = int(np.arange(len(flat))[where][bad])
+                raise TableError(
+                    f"repeats must be sorted within each sample, but {rows.repeat[row]:g} comes after a larger one"  # pyright: ignore[reportOptionalSubscript]
+                    ": sort the table by sample, then by repeat",
+                    row=first + row,
+                    column="repeat",
+                )
+
+    def finish(self, source: str, names: Mapping[str, list[str]] | None = None) -> Measurements:
+        """Check what only the whole can show, and hand out the records."""
+        self._check_constant(names)
+        size = self.samples * (self.outputs - 1)
+        records = {label: collector.finish() for label, collector in self._collectors.items()}
+        for label, record in records.items():
+            least = max(LEAST, size + 1)
+            if record.rows < least:
+                whose = f"sample {label}" if label else "the table"
+                raise TableError(f"{whose} must have at least {least} measurements, but it has {record.rows}")
+        if not records:
+            raise TableError(f"the table must have at least {LEAST} measurements, but it has none")
+        weighted, states = self._weighted, self._states
+        return Measurements(source, self.samples, self.outputs, self.drives, weighted, records, states, self.time_scale)
+
+    def _flat(self, rows: Rows) -> np.ndarray:
+        velocity = rows.velocity / self.time_scale
+        drives = [rows.drives[name] for name in self.drives]
+        parts = [(values @ self._basis).reshape(len(values), -1) for values in (*drives, velocity)]
+        return np.concatenate([*parts, velocity.sum(axis=-1), drives[0].sum(axis=-1)], axis=1)
+
+    def _weights(self, rows: Rows, first: int) -> np.ndarray:
+        if rows.uncertainty is None:
+            return np.ones(len(rows.velocity))
+        self._weighted = True
+        low = rows.uncertainty.min(axis=1)
+        if (low <= 0).any():
+            row = int(np.argmax(low <= 0))
+            raise TableError(f"uncertainties must be greater than 0, but one is {low[row]:g}", row=first + row, column="uncertainty")
+        # One weight a row. Outputs measured with different but constant precision need none: each is fitted by itself.
+        return self.time_scale**2 / np.mean(rows.uncertainty**2, axis=1)
+
+    def _same_state(self, label: str, state: Mapping[str, np.ndarray], where: np.ndarray | slice, first: int) -> None:
+        for name, values in state.items():
+            own = values[where]
+            known = self._states.setdefault(label, {}).setdefault(name, float(own[0]))
+            apart = np.abs(own - known) > 1e-6 * max(abs(known), 1e-6)
+            if apart.any():
+                row = int(np.arange(len(values))[where][np.argmax(apart)])
+                raise TableError(
+                    f"the state must be the same in all rows, but {values[row]:g} follows {known:g}", row=first + row, column=name
+                )
+
+    def _check_constant(self, names: Mapping[str, list[str]] | None) -> None:
+        if sum(collector.count for collector in self._collectors.values()) < LEAST:
+            return  # too few rows, which is the better thing to say
+        for role, (low, high) in self._range.items():
+            constant = (low == high).ravel()
+            if constant.any():
+                place = int(np.argmax(constant))
+                column = names[role][place % len(names[role])] if names else f"{role} {place + 1}"
+                raise TableError(f"the values must vary from row to row, but all are {low.ravel()[place]:g}", column=column)
+
+
+def _by_sample(labels: np.ndarray | None, rows: int) -> list[tuple[str, np.ndarray | slice]]:
+    if labels is None:
+        return [("", slice(0, rows))]
+    names, numbers = np.unique(labels.astype(str), return_inverse=True)
+    order = np.argsort(numbers, kind="stable")
+    return [(str(name), part) for name, part in zip(names, np.split(order, np.cumsum(np.bincount(numbers))[:-1]), strict=True)]

@@ -1,0 +1,142 @@
+r"""What is kept of the measurements: sums of products, unit by unit.
+
+A row is one measurement: what was applied, $x$, and how the outputs moved, $y$, in zero-sum coordinates. Everything that follows, from
+the estimate to the test, needs only $\sum w\,zz^\mathsf{T}$ with $z = (x, y, \dots)$ over *units*. A unit is what may be called
+independent of all others: a row, or, where repeats were recorded, all rows of one repeat. A short table keeps its rows. A long one is
+dealt into a fixed number of bins as it streams by, so that memory does not grow with it.
+"""
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Float, Int
+
+BINS = 128  # units of a long table
+ROOM = 4_000_000  # numbers that the units of a short table may take
+SHOWN = 1500  # rows kept for the picture
+FEWEST = 7  # below this many repeats, rows are the units: seven signs are the fewest that make a level close to 5 %
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Sums of products over units, with named parts."""
+
+    parts: Mapping[str, slice]
+    second: Float[np.ndarray, "units d d"]
+    rows: Int[np.ndarray, "units"]
+
+    @property
+    def units(self) -> int:
+        """Number of units."""
+        return len(self.rows)
+
+    def between(self, left: str, right: str) -> Float[np.ndarray, "units a b"]:
+        """The sums of products of two parts, unit by unit."""
+        return self.second[:, self.parts[left], self.parts[right]]
+
+
+@dataclass(frozen=True)
+class Record:
+    """All that is kept of one loop's measurements."""
+
+    moments: Moments
+    shown: Float[np.ndarray, "shown d"]  # evenly thinned rows, for the picture
+    repeats: int  # how many repeats were recorded; 0 where none were
+    by_repeat: bool  # whether the units are repeats
+
+    @property
+    def rows(self) -> int:
+        """Number of measurements."""
+        return int(self.moments.rows.sum())
+
+
+@dataclass
+class Collector:
+    """Takes rows as they come and keeps what `Record` needs."""
+
+    parts: Mapping[str, slice]
+    repeated: bool
+    _kept: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = field(default_factory=list)
+    _bins: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
+    _shown: list[np.ndarray] = field(default_factory=list)
+    _stride: int = 1
+    count: int = 0
+    _last: float = np.nan
+    _runs: int = 0
+
+    @property
+    def width(self) -> int:
+        """Length of one row."""
+        return max(part.stop for part in self.parts.values())
+
+    def add(self, rows: Float[np.ndarray, "k d"], weights: Float[np.ndarray, "k"], repeat: Float[np.ndarray, "k"] | None) -> int | None:
+        """Take more rows. Answers with the place of the first row whose repeat goes down, if there is one."""
+        if len(rows) == 0:
+            return None
+        runs = np.arange(self.count, self.count + len(rows))
+        if repeat is not None:
+            steps = np.diff(repeat, prepend=self._last if self.count else repeat[0] - 1)
+            if (steps < 0).any():
+                return int(np.argmax(steps < 0))
+            runs = self._runs - 1 + np.cumsum(steps > 0)
+            self._last, self._runs = float(repeat[-1]), int(runs[-1]) + 1
+        self._show(rows)
+        self._kept.append((rows, weights, runs))
+        self.count += len(rows)
+        if self._bins or self.count * self.width**2 > ROOM:
+            self._deal()
+        return None
+
+    def finish(self) -> Record:
+        """What is kept in the end."""
+        by_repeat = self.repeated and self._runs >= FEWEST
+        repeats = self._runs if self.repeated else 0
+        shown = np.concatenate(self._shown)[:: max(1, sum(map(len, self._shown)) // SHOWN)]
+        if self._bins:
+            second, count = self._bins[int(self.repeated and not by_repeat)]
+            held = count > 0
+            return Record(Moments(self.parts, second[held], count[held]), shown, repeats, by_repeat)
+        rows, weights, runs = (np.concatenate(kind) for kind in zip(*self._kept, strict=True))
+        first = np.unique(runs, return_index=True)[1] if by_repeat else np.arange(len(rows))
+        products = weights[:, None, None] * rows[:, :, None] * rows[:, None, :]
+        second = np.add.reduceat(products, first, axis=0)
+        return Record(Moments(self.parts, second, np.diff(first, append=len(rows))), shown, repeats, by_repeat)
+
+    def _show(self, rows: np.ndarray) -> None:
+        self._shown.append(rows[-self.count % self._stride :: self._stride].copy())
+        if sum(map(len, self._shown)) > 2 * SHOWN:
+            self._stride *= 2
+            self._shown = [np.concatenate(self._shown)[::2]]
+
+    def _deal(self) -> None:
+        # Whether there will be enough repeats is known at the end only, so bins by repeat and bins by row are both filled.
+        while len(self._bins) < 1 + self.repeated:
+            self._bins.append((np.zeros((BINS, self.width, self.width)), np.zeros(BINS, dtype=int)))
+        seen = self.count - sum(len(rows) for rows, _, _ in self._kept)
+        for rows, weights, runs in self._kept:
+            keys = [runs, np.arange(seen, seen + len(rows))]
+            for (second, count), key in zip(self._bins, keys, strict=False):
+                _accumulate(second, count, rows, weights, _bin(key))
+            seen += len(rows)
+        self._kept = []
+
+
+def _bin(key: Int[np.ndarray, "k"]) -> Int[np.ndarray, "k"]:
+    # The mixing function of splitmix64: a fixed deal that no regularity of the experiment's order can follow.
+    mixed = key.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    return ((mixed ^ (mixed >> np.uint64(31))) % np.uint64(BINS)).astype(int)
+
+
+def _accumulate(second: np.ndarray, count: np.ndarray, rows: np.ndarray, weights: np.ndarray, bins: np.ndarray) -> None:
+    order = np.argsort(bins, kind="stable")
+    ends = np.searchsorted(bins[order], np.arange(BINS + 1))
+    sorted_rows = rows[order]
+    weighted = sorted_rows * weights[order, None]
+    for number, (start, stop) in enumerate(itertools.pairwise(ends)):
+        if stop > start:
+            second[number] += weighted[start:stop].T @ sorted_rows[start:stop]
+            count[number] += stop - start

@@ -1,0 +1,179 @@
+"""CSV and Parquet in batches, so that a table may be larger than memory; and where in it a bad value stands."""
+
+import csv
+import itertools
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+LONGEST = 1 << 20  # bytes in one line
+BLOCK = 4 << 20  # bytes in one batch
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+class TableError(ValueError):
+    """What is wrong with a table, and where: the row counts from 0, and `column` is a name.
+
+    `counted` says that the row is a line of the file already, where a measurement takes several lines.
+    """
+
+    def __init__(self, sentence: str, *, row: int | None = None, column: str | None = None, counted: bool = False) -> None:
+        super().__init__(sentence)
+        self.row, self.column, self.counted = row, column, counted
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some rows of a table: numbers, and labels as text."""
+
+    first: int
+    columns: Mapping[str, np.ndarray]
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return len(next(iter(self.columns.values())))
+
+
+class Table:
+    """A file with named columns."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        with self.path.open("rb") as file:
+            start = file.read(4)
+        if not start:
+            raise ValueError(f"{self.path}, line 1: the file must have a header line that names its columns, but it is empty")
+        self.parquet = start == b"PAR1"
+        self.delimiter = ","
+        self.names = self._parquet_names() if self.parquet else self._header()
+        twice = [name for name in self.names if self.names.count(name) > 1]
+        if twice:
+            raise ValueError(f"{self.path}, line 1, column {twice[0]}: names must be unique, but it stands there twice")
+
+    def named(self, fault: TableError) -> ValueError:
+        """A fault as a sentence that names file, line and column."""
+        places = [str(self.path)]
+        if fault.row is not None:
+            places.append(f"row {fault.row + 1}" if self.parquet else f"line {self._line(fault.row)}")
+        if fault.column is not None:
+            places.append(f"column {fault.column}")
+        return ValueError(f"{', '.join(places)}: {fault}")
+
+    def batches(self, numbers: list[str], labels: list[str]) -> Iterator[Batch]:
+        """The rows, a batch at a time. What is not a number where one is due is a `TableError`."""
+        first = 0
+        tables = self._parquet_batches(numbers, labels) if self.parquet else self._csv_batches(numbers, labels)
+        try:
+            for table in tables:
+                columns = {name: _numbers(table.column(name), name, first) for name in numbers}
+                columns |= {name: np.asarray(table.column(name).cast(pa.string()), dtype=object) for name in labels}
+                if table.num_rows:
+                    yield Batch(first, columns)
+                first += table.num_rows
+        except pa.ArrowInvalid as problem:
+            raise (
+                self._culprit(first, numbers) if not self.parquet else TableError(f"the file must be readable, but {problem}")
+            ) from problem
+
+    def _parquet_names(self) -> list[str]:
+        try:
+            return list(pyarrow.parquet.ParquetFile(self.path).schema_arrow.names)
+        except (pa.ArrowInvalid, OSError) as problem:
+            raise ValueError(f"{self.path}: the file must be a whole Parquet file, but its end is missing or damaged") from problem
+
+    def _parquet_batches(self, numbers: list[str], labels: list[str]) -> Iterator[Any]:
+        size = max(1, BLOCK // (8 * (len(numbers) + len(labels))))
+        yield from pyarrow.parquet.ParquetFile(self.path, buffer_size=1 << 20, pre_buffer=False).iter_batches(
+            size, columns=[*numbers, *labels]
+        )
+
+    def _header(self) -> list[str]:
+        with self.path.open("rb") as file:
+            line = file.readline(LONGEST)
+        try:
+            text = line.decode("utf-8-sig").strip("\r\n")
+        except UnicodeDecodeError as problem:
+            raise ValueError(f"{self.path}, line 1: the file must be CSV text in UTF-8 or Parquet, but it is neither") from problem
+        if "\0" in text or len(line) >= LONGEST:
+            raise ValueError(
+                f"{self.path}, line 1: the file must be CSV text or Parquet, but its first line is not text of a reasonable length"
+            )
+        self.delimiter = max(",;\t", key=text.count)
+        return [name.strip() for name in next(csv.reader([text], delimiter=self.delimiter), [])]
+
+    def _csv_batches(self, numbers: list[str], labels: list[str]) -> Iterator[Any]:
+        types = dict.fromkeys(numbers, pa.float64()) | dict.fromkeys(labels, pa.string())
+        try:
+            yield from pyarrow.csv.open_csv(
+                self.path,
+                read_options=pyarrow.csv.ReadOptions(block_size=BLOCK, column_names=self.names, skip_rows=1),
+                parse_options=pyarrow.csv.ParseOptions(delimiter=self.delimiter),
+                convert_options=pyarrow.csv.ConvertOptions(
+                    column_types=types, include_columns=[*numbers, *labels], null_values=[], strings_can_be_null=False
+                ),
+            )
+        except pa.ArrowInvalid as problem:
+            if "Empty CSV" not in str(problem):
+                raise
+
+    def _lines(self) -> Iterator[tuple[int, bytes]]:
+        """The lines that hold rows, with their numbers."""
+        with self.path.open("rb") as file:
+            file.readline(LONGEST)
+            for number in itertools.count(2):
+                line = file.readline(LONGEST)
+                if not line:
+                    return
+                if line.strip(b"\r\n") or len(self.names) == 1:
+                    yield number, line
+
+    def _line(self, row: int) -> int:
+        return next(itertools.islice((number for number, _ in self._lines()), row, None), row + 2)
+
+    def _culprit(self, first: int, numbers: list[str]) -> TableError:
+        """The first row, from `first` on, that cannot be read: the fast reader does not say which."""
+        places = [(self.names.index(name), name) for name in numbers]
+        for row, (_, line) in enumerate(self._lines()):
+            if row < first:
+                continue
+            if len(line) >= LONGEST or b"\0" in line:
+                return TableError("the line must be text of a reasonable length, but it is not", row=row)
+            try:
+                cells = next(csv.reader([line.decode("utf-8")], delimiter=self.delimiter))
+            except (UnicodeDecodeError, csv.Error):
+                return TableError("the line must be CSV text in UTF-8, but it is not", row=row)
+            if len(cells) != len(self.names):
+                return TableError(f"the line must have {len(self.names)} values, one for each column, but it has {len(cells)}", row=row)
+            for place, name in places:
+                if not NUMBER.fullmatch(cells[place].strip()):
+                    return TableError(_unreadable(cells[place]), row=row, column=name)
+        return TableError("the file must be readable as CSV, but it is not", row=first)
+
+
+def _numbers(column: Any, name: str, first: int) -> np.ndarray:
+    if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
+        raise TableError(f"the column must hold numbers, but its type is {column.type}", column=name)
+    if column.null_count:
+        raise TableError(
+            "every value must be a number, but one is missing", row=first + int(np.argmax(np.asarray(column.is_null()))), column=name
+        )
+    values = np.asarray(column, dtype=np.float64)
+    if not np.isfinite(values).all():
+        row = int(np.argmin(np.isfinite(values)))
+        raise TableError(f"every value must be a finite number, but it is {values[row]}", row=first + row, column=name)
+    return values
+
+
+def _unreadable(cell: str) -> str:
+    shown = cell.strip()
+    if not shown:
+        return "every value must be a number, but it is missing"
+    return f"every value must be a number, but it is {shown[:40]!r}"

@@ -1,0 +1,265 @@
+"""The verdict in plain words for people, and as plain numbers for machines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from whorl.measured.bootstrap import Interval
+    from whorl.measured.diagnosis import Diagnosis
+    from whorl.measured.finding import Finding, Loop
+
+BETTER = {
+    "boundary": "a boundary term explains the loop better",
+    "adjoint": "a mismatched adjoint explains the loop better",
+    None: "a boundary term and a mismatched adjoint explain the loop about equally well",
+}
+MOST = 4  # notes on one screen
+ILL = 30.0  # a weakest direction this many times weaker than the strongest deserves a word
+WIDE = 2.0  # scatter this many times the stated uncertainty, or its inverse, too
+
+
+def verdict(finding: Finding) -> str:
+    """One screen."""
+    loop = finding.leading
+    lines = [headline(finding), reason(finding), ""]
+    if len(finding.loops) > 1:
+        lines += [*_samples(finding), f"  The clearest of them, sample {loop.sample}:"]
+    lines += [f"  {name:<11}{text}" for name, text in details(finding, loop)]
+    worries = notes(finding)
+    lines += [f"  {'note':<11}{text}" for text in worries[:MOST]]
+    lines += [f"  {'note':<11}and {len(worries) - MOST} more like these; --json has all"] * (len(worries) > MOST)
+    return "\n".join(lines)
+
+
+def headline(finding: Finding) -> str:
+    """The verdict in one sentence."""
+    who = subject(finding)
+    if not finding.can_turn:
+        return f"This {who} cannot turn: two outputs leave one direction, and it takes two to turn."
+    if not finding.turns:
+        return f"This {who} shows no sign of turning."
+    if rate := finding.leading.rotation:
+        return f"This {who} turns, at {rate.estimate:.2g} {turn_unit(finding.time_unit)}."
+    return f"This {who} is not reciprocal. It has a skew part, but too small a one for its modes to rotate."
+
+
+def turn_unit(time_unit: str) -> str:
+    """The unit of rotation rates."""
+    return f"rad/{time_unit}" if " " not in time_unit else f"rad per {time_unit}"
+
+
+def subject(finding: Finding) -> str:
+    """What was measured: a learner, or the bare physical response."""
+    return "learner" if finding.loops[0].drive == "residual" else "physical response"
+
+
+def reason(finding: Finding) -> str:
+    """What the verdict rests on."""
+    if not finding.can_turn:
+        return "There is nothing to test. Drive several samples together to see whether they turn into each other."
+    if finding.turns:
+        return f"That it is reciprocal is rejected: p = {finding.p:.2g}, and {finding.alpha:g} was the limit."
+    reach = finding.leading.power
+    seen = f" A skew part of {reach.visible:.2g} of the loop would have been seen in four cases of five." if reach else ""
+    return f"That it is reciprocal is not rejected: p = {finding.p:.2g}, above the limit {finding.alpha:g}.{seen}"
+
+
+def details(finding: Finding, loop: Loop) -> list[tuple[str, str]]:
+    """The numbers behind the verdict, a name and a phrase each."""
+    unit, spans = finding.time_unit, loop.intervals
+    decays = [mode.decay for mode in spans.modes]
+    slow, fast = min(decays, key=lambda rate: rate.estimate), max(decays, key=lambda rate: rate.estimate)
+    lines = [
+        ("skew part", f"{_range(spans.skewness)} of the loop"),
+        ("index", f"{_range(spans.index)}; 1 is reciprocal, 0 only turns"),
+        ("rotation", f"{_range(loop.rotation)} {turn_unit(unit)}" if loop.rotation else "none: every mode decays straight"),
+        ("decay", f"{_range(slow)}" + (f" to {_range(fast)}" if fast is not slow else "") + f" per {unit}; {_grows(loop)}"),
+        ("measured", _measured(finding, loop)),
+        ("mass", _mass(loop, finding.alpha)),
+    ]
+    if loop.test is not None and loop.power is not None:
+        lines += [("test", _test(loop)), ("power", _power(loop))]
+    return lines + [("origin", text) for text in origin(loop.diagnosis, finding.alpha)]
+
+
+def origin(diagnosis: Diagnosis | None, alpha: float) -> list[str]:
+    """Where the skew part comes from."""
+    if diagnosis is None:
+        return []
+    said = []
+    if seen := diagnosis.response:
+        own = "not reciprocal either" if seen.p <= alpha else "reciprocal as far as can be seen"
+        said.append(f"the physical response K is {own}: skew part {seen.skewness:.2g} of it, p = {seen.p:.2g}")
+        share = seen.adjoint
+        said.append(
+            f"of the loop's skew part, {share.estimate:.0%} ({share.low:.0%} to {share.high:.0%}) comes from a way back that does not "
+            "match, the rest from the boundary"
+        )
+    if diagnosis.boundary is not None and diagnosis.adjoint is None:
+        said.append("the recorded network has one layer, so there is no way back that could mismatch")
+    elif diagnosis.boundary is not None and diagnosis.adjoint is not None:
+        better = BETTER[diagnosis.favoured]
+        misfits = f"they leave {diagnosis.boundary.misfit:.1%} and {diagnosis.adjoint.misfit:.1%} of it"
+        said.append(f"{better}; boundary and adjoint: {misfits}")
+    return said
+
+
+def notes(finding: Finding) -> list[str]:
+    """What the reader should worry about."""
+    said = []
+    for loop in finding.loops:
+        whose = f"sample {loop.sample}: " if loop.sample else ""
+        said += [whose + text for text in _worries(finding, loop)]
+    return said
+
+
+def _worries(finding: Finding, loop: Loop) -> list[str]:
+    said, fit = [], loop.fit
+    if fit.rank < len(fit.basis):
+        said.append(f"{len(fit.basis) - fit.rank} of {len(fit.basis)} directions were never excited; nothing is known about them")
+    if fit.condition > ILL:
+        said.append(f"the weakest direction was excited {fit.condition:.0f} times less than the strongest")
+    if loop.record.repeats and not loop.record.by_repeat:
+        said.append(f"{loop.record.repeats} repeats are too few to be resampled as a whole (7 are needed); rows were taken as independent")
+    if loop.mass.offset > 0.01 and loop.drive == "residual":
+        said.append(f"residuals do not sum to zero: {loop.mass.offset:.1%} of them is the same for all outputs and was left out")
+    if finding.weighted and not 1 / WIDE < fit.scatter < WIDE:
+        said.append(f"the velocities scatter {fit.scatter:.2g} times as much as the stated uncertainty")
+    if loop.test is not None and loop.test.retained < 0.5:
+        said.append(f"the order of the measurements lets the test use {loop.test.retained:.0%} of the information; repeat whole series")
+    return said
+
+
+def _samples(finding: Finding) -> list[str]:
+    rows = [
+        (loop.sample, f"{loop.fit.skewness:.2g}", f"{loop.rotation.estimate:.2g}" if loop.rotation else "none", loop.p)
+        for loop in finding.loops
+    ]
+    width = max(6, *(len(name) for name, *_ in rows))
+    shown = sorted(rows, key=lambda row: row[-1])[:8]
+    lines = [f"  {'sample':<{width}}  skew part  rotation  p"]
+    lines += [f"  {name:<{width}}  {skew:<9}  {rate:<8}  {p:.2g}" for name, skew, rate, p in shown]
+    return [*lines, *([f"  and {len(rows) - len(shown)} more samples with larger p"] if len(rows) > len(shown) else []), ""]
+
+
+def _measured(finding: Finding, loop: Loop) -> str:
+    joint = f" of {finding.samples} samples together" if finding.samples > 1 else ""
+    repeats = f" in {loop.record.repeats} repeats" if loop.record.repeats else ""
+    span = f"{loop.fit.rank} of {len(loop.fit.basis)} directions excited, condition {loop.fit.condition:.2g}"
+    return f"{loop.record.rows} measurements of {finding.outputs} outputs{joint}{repeats}; {span}"
+
+
+def _mass(loop: Loop, alpha: float) -> str:
+    mass = loop.mass
+    if mass.exact:
+        return "conserved to round-off"
+    size = f"the velocities' sums are {mass.share:.1%} of them, p = {mass.p:.2g}"
+    return (
+        f"NOT conserved: outputs gain or lose with what is applied; {size}" if mass.leaks(alpha) else f"conserved within the noise; {size}"
+    )
+
+
+def _test(loop: Loop) -> str:
+    test = loop.test
+    assert test is not None
+    units = "repeats" if loop.record.by_repeat else "measurements"
+    return f"signs of {test.groups} groups of {units}, exact for any symmetric noise; {min(test.retained, 1):.0%} of the information used"
+
+
+def _power(loop: Loop) -> str:
+    reach, repeats = loop.power, loop.record.repeats
+    assert reach is not None
+    start = f"a skew part of {reach.size:g} had a chance of {reach.power:.0%} to be seen"
+    if reach.times <= 1:
+        return start
+    more = reach.more(repeats)
+    if more is None:
+        return f"{start}; no number of repeats would make it {reach.chance:.0%}"
+    what = f"{more} more repeats" if repeats else f"the whole series {np.ceil(reach.times):.0f} times"
+    return f"{start}; {what} would make it {reach.chance:.0%}"
+
+
+def _grows(loop: Loop) -> str:
+    values = np.linalg.eigvalsh(loop.fit.symmetric)
+    return "every residual decays at once" if values[0] >= 0 else "some residuals grow at first"
+
+
+def _range(interval: Interval | None) -> str:
+    if interval is None:
+        return "none"
+    # Two digits of the interval's width are enough; what lies below is noise.
+    width = interval.high - interval.low
+    digits = int(np.clip(1 - np.floor(np.log10(width)), 0, 9)) if 0 < width < 100 else 3
+    return f"{interval.estimate:.{digits}f} ({interval.low:.{digits}f} to {interval.high:.{digits}f})"
+
+
+def numbers(finding: Finding) -> dict[str, Any]:
+    """Everything in the verdict, as plain values; what is infinite or undefined is null."""
+    outcome = "turns" if finding.turns else "reciprocal" if finding.can_turn else "cannot turn"
+    return {
+        "source": finding.source,
+        "verdict": outcome,
+        "headline": headline(finding),
+        "p": finding.p if finding.can_turn else None,
+        "alpha": finding.alpha,
+        "outputs": finding.outputs,
+        "samples_together": finding.samples,
+        "time_unit": finding.time_unit,
+        "notes": notes(finding),
+        "loops": [_loop(loop) for loop in finding.loops],
+    }
+
+
+def _loop(loop: Loop) -> dict[str, Any]:
+    fit, spans, test, reach = loop.fit, loop.intervals, loop.test, loop.power
+    lift = fit.basis
+    return {
+        "sample": loop.sample or None,
+        "drive": loop.drive,
+        "rows": loop.record.rows,
+        "repeats": loop.record.repeats or None,
+        "p": loop.p if test else None,
+        "skewness": _three(spans.skewness),
+        "index": _three(spans.index),
+        "modes": [{"decay": _three(mode.decay), "rotation": _three(mode.rotation)} for mode in spans.modes],
+        "loop": (lift @ fit.loop @ lift.T).tolist(),
+        "symmetric": (lift @ fit.symmetric @ lift.T).tolist(),
+        "skew": (lift @ fit.skew @ lift.T).tolist(),
+        "rank": fit.rank,
+        "directions": len(fit.basis),
+        "condition": fit.condition,
+        "scatter": fit.scatter,
+        "mass": {"share": loop.mass.share, "p": loop.mass.p, "offset": loop.mass.offset},
+        "test": {"groups": test.groups, "retained": test.retained, "smallest_p": test.smallest} if test else None,
+        "power": _reach(reach, loop.record.repeats) if reach else None,
+        "origin": _origin(loop.diagnosis),
+    }
+
+
+def _reach(reach: Any, repeats: int) -> dict[str, Any]:
+    times = reach.times if np.isfinite(reach.times) else None
+    more = reach.more(repeats)
+    return {
+        "size": reach.size,
+        "chance": reach.chance,
+        "power": reach.power,
+        "visible": reach.visible,
+        "times": times,
+        "more_repeats": more,
+    }
+
+
+def _origin(diagnosis: Diagnosis | None) -> dict[str, Any] | None:
+    if diagnosis is None:
+        return None
+    seen = diagnosis.response
+    response = {"p": seen.p, "skewness": seen.skewness, "adjoint_share": _three(seen.adjoint)} if seen else None
+    models = {name: vars(model) if model else None for name, model in (("boundary", diagnosis.boundary), ("adjoint", diagnosis.adjoint))}
+    return {"response": response, **models, "favoured": diagnosis.favoured}
+
+
+def _three(interval: Interval) -> dict[str, float]:
+    return {"estimate": interval.estimate, "low": interval.low, "high": interval.high}

@@ -1,0 +1,7 @@
+"""Pictures of library objects, each a function that returns a matplotlib Figure. matplotlib is imported only when one is drawn."""
+
+from whorl.plot._ledger import waterfall as waterfall
+from whorl.plot._replication import forest as forest
+from whorl.plot._response import spectrum as spectrum
+from whorl.plot._simplex import phase_portrait as phase_portrait
+from whorl.plot._simplex import spiral as spiral

@@ -1,0 +1,82 @@
+"""Where published numbers fall among our own."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from whorl import _check
+from whorl.plot._look import FALL, RISE, WHOLE
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+INSIDE = (2.5, 97.5)  # per cent
+EDGE = 3.0  # what is farther out is drawn here, as an arrow
+
+
+def forest(published: Mapping[str, float], distributions: Mapping[str, Any], *, title: str = "") -> "Figure":
+    """Draw each published value against the distribution of ours, one line a statistic.
+
+    `distributions` holds values under many seeds by name, as `whorl.study.published.distribution` does. A line is scaled by its own
+    central 95 %, on either side of the median, so that statistics of any size stand beside each other; the percentile is that of the
+    published value among ours, ties by half.
+    """
+    from matplotlib.figure import Figure
+
+    if not published:
+        raise ValueError("published must hold at least one value, but it is empty")
+    figure = Figure(figsize=(7.0, 1.1 + 0.26 * len(published)), layout="constrained")
+    axes = figure.subplots()
+    axes.axvspan(-1, 1, color="#eeeeee", zorder=0)
+    axes.axvline(0, color="#bbbbbb", linewidth=0.8, zorder=1)
+    for place, (name, value) in enumerate(published.items()):
+        _line(axes, place, float(_check.scalar(name, float(value))), _values(name, distributions))
+    count = len(published)
+    axes.set_yticks(range(count), list(published))
+    axes.set_ylim(count - 0.4, -0.6)
+    axes.set_xlim(-EDGE - 0.2, EDGE + 0.2)
+    axes.set_xlabel("distance from our median; the band is our central 95 %")
+    _beside(axes, -0.9, "published", 6, color=WHOLE)
+    _beside(axes, -0.9, "percentile", 60, color=WHOLE)
+    axes.set_title(title or "published values (diamonds) among ours (bars: 50 and 95 %)", fontsize=10, loc="left", pad=14)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    return figure
+
+
+def _values(name: str, distributions: Mapping[str, Any]) -> np.ndarray:
+    if name not in distributions:
+        raise ValueError(f"distributions must hold {name}, but they hold {', '.join(map(str, distributions)) or 'nothing'}")
+    values = np.asarray(distributions[name], dtype=float)
+    if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all():
+        raise ValueError(f"distribution of {name} must be a row of finite numbers, but it is not")
+    return values
+
+
+def _line(axes: "Axes", place: int, value: float, ours: np.ndarray) -> None:
+    low, first, middle, third, high = (float(cut) for cut in np.quantile(ours, [0.025, 0.25, 0.5, 0.75, 0.975]))
+    percentile = 100 * (np.mean(ours < value) + np.mean(ours == value) / 2)
+    inside = INSIDE[0] <= percentile <= INSIDE[1]
+
+    def scaled(x: float) -> float:
+        half = high - middle if x > middle else middle - low
+        return (x - middle) / half if half > 0 else float(np.sign(x - middle)) * 2 * EDGE
+
+    axes.plot([scaled(low), scaled(high)], [place, place], color=WHOLE, linewidth=1.2, gid="central 95", zorder=2)
+    axes.plot([scaled(first), scaled(third)], [place, place], color=WHOLE, linewidth=4, gid="central 50", zorder=2)
+    axes.plot(0, place, "|", color="black", markersize=8, zorder=3)
+    at = scaled(value)
+    colour, face = (FALL, FALL) if inside else (RISE, "white")
+    marker = "D" if abs(at) <= EDGE else (">" if at > 0 else "<")
+    axes.plot(float(np.clip(at, -EDGE, EDGE)), place, marker, color=colour, markerfacecolor=face, markeredgewidth=1.4, markersize=6,
+              gid="published", zorder=4, clip_on=False)  # fmt: skip
+    _beside(axes, place, f"{value:.5g}", 6)
+    _beside(axes, place, f"{percentile:.1f} %{'' if inside else ', outside'}", 60, color=colour)
+
+
+def _beside(axes: "Axes", place: float, text: str, points: float, **look: Any) -> None:
+    """Words to the right of a line."""
+    axes.annotate(text, (1, place), xycoords=("axes fraction", "data"), xytext=(points, 0), textcoords="offset points", va="center",
+                  fontsize=8, annotation_clip=False, **look)  # fmt: skip

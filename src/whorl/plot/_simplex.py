@@ -1,0 +1,156 @@
+"""Motion on a column of three: the residual's spiral, and any score field."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from whorl import _check, simplex
+from whorl._check import Numbers
+from whorl.flow import Flow
+from whorl.integrability import Field, circulation, exterior_derivative
+from whorl.plot._look import CORNERS, FALL, LINES, RISE, SERIES, WHOLE
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+LOOP = 0.2  # radius of the loop around the middle, along which a portrait measures the circulation
+
+
+def spiral(flows: Flow | Mapping[str, Flow], targets: Numbers, *, sample: int = 0) -> "Figure":
+    """Draw how the residual of one sample dies out: in the zero-sum plane, and as the prediction's path on the simplex.
+
+    `flows` is one flow, or several by name; `targets` are those of the samples that drive them, one row a sample.
+    """
+    import mpltern  # noqa: F401  (registers the ternary projection)
+    from matplotlib.figure import Figure
+
+    named = dict(flows) if isinstance(flows, Mapping) else {"": flows}
+    if not named:
+        raise ValueError("flows must hold at least one flow, but it is empty")
+    paths = {}
+    for name, flow in named.items():
+        _check.instance(f"flow {name}".strip(), flow, Flow)
+        if flow.residual.shape[2] != 3:
+            raise ValueError(f"flows must have 3 outputs to lie on a triangle, but {name or 'the flow'} has {flow.residual.shape[2]}")
+        paths[name] = np.asarray(flow.residual)[:, _check.index("sample", sample, flow.residual.shape[1])]
+    rows = np.asarray(_check.compositions("targets", np.atleast_2d(np.asarray(targets)), 3, next(iter(named.values())).residual.dtype))
+    target = rows[_check.index("sample", sample, rows.shape[0])]
+    figure = Figure(figsize=(7.4, 3.6), layout="constrained")
+    _plane(figure.add_subplot(1, 2, 1), paths)
+    _ternary(figure.add_subplot(1, 2, 2, projection="ternary"), paths, target)
+    if any(named):
+        figure.axes[0].legend(frameon=False, fontsize=9)
+    engine = figure.get_layout_engine()
+    assert engine is not None
+    engine.set(rect=(0.0, 0.0, 1.0, 0.93))  # pyright: ignore[reportCallIssue]  (the title of a ternary axes is not counted)
+    return figure
+
+
+def _plane(axes: "Axes", paths: dict[str, np.ndarray]) -> None:
+    basis = np.array([[1.0, -1.0, 0.0], [1.0, 1.0, -2.0]]).T / np.sqrt([2.0, 6.0])
+    axes.axhline(0, color="#cccccc", linewidth=0.8, zorder=0)
+    axes.axvline(0, color="#cccccc", linewidth=0.8, zorder=0)
+    for number, (name, path) in enumerate(paths.items()):
+        across, up = (path @ basis).T
+        axes.plot(across, up, color=SERIES[number % 7], linestyle=LINES[number % 7], label=name or None, gid="path")
+        axes.plot(across[0], up[0], "o", color="black", markersize=4)
+    axes.set_aspect("equal", adjustable="datalim")
+    axes.set_title("residual in the zero-sum plane", fontsize=10)
+    axes.set_xlabel(r"$(e_1 - e_2)/\sqrt{2}$")
+    axes.set_ylabel(r"$(e_1 + e_2 - 2e_3)/\sqrt{6}$")
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _ternary(axes: "Axes", paths: dict[str, np.ndarray], target: np.ndarray) -> None:
+    for number, path in enumerate(paths.values()):
+        top, left, right = (target - path).T
+        axes.plot(top, left, right, color=SERIES[number % 7], linestyle=LINES[number % 7], gid="path")
+        axes.plot(top[:1], left[:1], right[:1], "o", color="black", markersize=4)
+    axes.plot(*target[:, None], "*", color="black", markersize=10, gid="target")
+    axes.grid(color="#dddddd", linewidth=0.5)
+    axes.set_title("prediction on the simplex", fontsize=10)
+    for name, label in zip("tlr", ("output 1", "output 2", "output 3"), strict=True):
+        getattr(axes, f"set_{name}label")(label)
+
+
+def phase_portrait(field: Field, *, points: int = 61, density: float = 1.1) -> "Figure":
+    r"""Draw the motion under a score field on the simplex of three, coloured by its circulation.
+
+    `field` maps a point, a tuple of one column, to its scores, as in `integrability`. The colour is the exterior derivative $d\omega$ of
+    its one-form, the circulation per area of a small loop: zero everywhere for a gradient. `points` is the number of places along a side.
+    """
+    from matplotlib.colors import LinearSegmentedColormap, Normalize
+    from matplotlib.figure import Figure
+
+    points, density = _check.count("points", points, 8), float(_check.scalar("density", density, above=0.0))
+    across, up, (rightward, upward), curl = _sampled(field, points)
+    largest = float(np.nanmax(np.abs(curl)))
+    norm = Normalize(-largest, largest) if largest > 1e-12 else Normalize(-1.0, 1.0)
+    colours = LinearSegmentedColormap.from_list("turn", [FALL, WHOLE, RISE])
+    figure = Figure(figsize=(5.2, 4.2), layout="constrained")
+    axes = figure.subplots()
+    axes.plot(*CORNERS[[0, 1, 2, 0]].T, color="black", linewidth=1.0)
+    lines = axes.streamplot(
+        across,
+        up,
+        rightward,
+        upward,
+        color=np.ma.masked_invalid(curl),
+        cmap=colours,
+        norm=norm,
+        density=density,
+        linewidth=1.1,
+        arrowsize=1.1,
+    )
+    loop = _loop()
+    across, up = (np.concatenate([loop, loop[:1]]) @ CORNERS).T
+    axes.plot(across, up, ":", color="black", linewidth=1.2, gid="loop")
+    total = float(circulation(field, (jnp.asarray(loop, dtype=_floating()),)))
+    total = total if abs(total) > 1e-12 else 0.0
+    figure.colorbar(lines.lines, ax=axes, label=r"circulation per area $d\omega$ ($+$: counter-clockwise)", shrink=0.8)
+    for number, (corner, shift) in enumerate(zip(CORNERS, ((-0.05, -0.04), (0.05, -0.04), (0.0, 0.04)), strict=True)):
+        axes.text(corner[0] + shift[0], corner[1] + shift[1], f"$p_{number + 1}$", ha="center", va="center")
+    axes.set_title(rf"$\oint\omega = {total:.3g}$ around the dotted loop", fontsize=10)
+    axes.set(aspect="equal", xlim=(-0.12, 1.12), ylim=(-0.1, 0.97))
+    axes.set_axis_off()
+    return figure
+
+
+def _floating() -> np.dtype:
+    return jnp.zeros(()).dtype
+
+
+def _loop() -> np.ndarray:
+    """Points around the middle of the simplex, counter-clockwise in the picture."""
+    angles = np.linspace(0, 2 * np.pi, 60, endpoint=False)
+    flat = CORNERS.mean(axis=0) + LOOP * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    return _columns(flat)
+
+
+def _columns(flat: np.ndarray) -> np.ndarray:
+    """The columns at places of the picture, one a row."""
+    second_and_third = np.linalg.solve((CORNERS[1:] - CORNERS[0]).T, (flat - CORNERS[0]).T).T
+    return np.concatenate([1 - second_and_third.sum(axis=1, keepdims=True), second_and_third], axis=1)
+
+
+def _sampled(field: Field, points: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Velocity and exterior derivative on a grid over the picture; not a number outside the simplex."""
+    across, up = np.linspace(0, 1, points), np.linspace(0, CORNERS[2, 1], points)
+    columns = _columns(np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2))
+    inside = columns.min(axis=1) > 1e-6
+    chosen = jnp.asarray(columns[inside] / columns[inside].sum(axis=1, keepdims=True), dtype=_floating())
+
+    def at(column: jax.Array) -> tuple[jax.Array, jax.Array]:
+        (score,) = field((column,))
+        return simplex.velocity(column, jnp.asarray(score)), exterior_derivative(field, (column,))[0, 1]
+
+    moved, turned = (np.asarray(found) for found in jax.vmap(at)(chosen))
+    _check.finite("the field", moved, turned)
+    velocity, curl = np.full((points * points, 2), np.nan), np.full(points * points, np.nan)
+    velocity[inside], curl[inside] = moved @ CORNERS, turned
+    shape = (points, points)
+    return across, up, velocity.T.reshape(2, *shape), curl.reshape(shape)

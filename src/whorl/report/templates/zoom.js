@@ -1,0 +1,24 @@
+// A figure, enlarged: fitted to the window, or at its full size.
+{
+  const dialog = document.getElementById("zoom");
+  const image = dialog.querySelector("img");
+  const size = dialog.querySelector(".size");
+  const fit = (full) => {
+    dialog.classList.toggle("full", full);
+    size.textContent = full ? "Fit to window" : "Full size";
+  };
+  for (const button of document.querySelectorAll(".enlarge")) {
+    button.addEventListener("click", () => {
+      const small = button.querySelector("img");
+      image.src = small.src;
+      image.alt = small.alt;
+      fit(false);
+      dialog.showModal();
+    });
+  }
+  size.addEventListener("click", () => fit(!dialog.classList.contains("full")));
+  image.addEventListener("click", () => fit(!dialog.classList.contains("full")));
+  dialog.addEventListener("click", (event) => {
+    if (event.target === dialog) dialog.close();
+  });
+}

@@ -1,0 +1,40 @@
+"""Lines of `columns` that several tables share."""
+
+TASKS = """
+sample | key | int64 | Supplement II | number of the sample: three vertices, then three mixtures
+x_0 | drawn | float64 | Supplement II | share of the input at source 0
+x_1 | drawn | float64 | Supplement II | share of the input at source 1
+x_2 | drawn | float64 | Supplement II | share of the input at source 2
+y_0 | drawn | float64 | Supplement II | share of the target at output 0
+y_1 | drawn | float64 | Supplement II | share of the target at output 1
+y_2 | drawn | float64 | Supplement II | share of the target at output 2
+"""
+FAMILY = "family | key | int64 | Supplement II | number of the task family"
+TRIAL = "trial | key | int64 | Supplement II | number of the trial"
+DEPTH = "depth | key | int64 | Eq. 11 | number of trainable layers"
+BETA = "beta | key | float64 | Sec. VII B | imbalance: factor of the column logits"
+SCALE = "scale | key | float64 | Sec. VII C | numerator of the step envelope"
+LAYER = "layer | key | int64 | Eq. 11 | number of the layer, counted from the input"
+PLACE = """
+row | key | int64 | Eq. 11 | row: where the flow goes to
+column | key | int64 | Eq. 11 | column: where the flow comes from
+"""
+ENTRY = """
+row | key | int64 | Eq. 13 | row of the matrix: three times the sample plus the output
+column | key | int64 | Eq. 13 | column of the matrix, counted likewise
+"""
+WEIGHT = "weight | drawn | float64 | Eq. 1 | initial routing fraction"
+VECTORS = """
+velocity_0 | computed | float64 | Eq. 21 | velocity of output 0 of the selected sample as the network moves
+velocity_1 | computed | float64 | Eq. 21 | velocity of output 1
+velocity_2 | computed | float64 | Eq. 21 | velocity of output 2
+commanded_0 | computed | float64 | Eq. 21 | velocity that the law commands of output 0, (alpha P + omega C) e
+commanded_1 | computed | float64 | Eq. 21 | commanded velocity of output 1
+commanded_2 | computed | float64 | Eq. 21 | commanded velocity of output 2
+"""
+TERMS = """
+even | derived | float64 | Eq. C3 | what the two senses of the turn do on average
+handedness | derived | float64 | Eq. C4 | what the sense that was taken adds
+step | derived | float64 | Eq. C5 | the cost of a step other than the native one
+drift | derived | float64 | Eq. C6 | native progress from the two states, difference
+"""

@@ -1,0 +1,86 @@
+"""`whorl report`: one page from the tables of a run folder."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from whorl_cli import _output, _study
+
+STORY = """Make report.html in a run folder anew, from what the folder holds: verdicts, tables,
+figures and the audit, which is done first. The page is one file that asks no network.
+
+A folder that does not pass the audit is refused, with the reason and exit code 1.
+With --unverified the page is made all the same and says so in red; the folder's
+manifest is then left as it is, so that what is wrong can still be found."""
+REMADE = ("report.html", "ro-crate-metadata.json")  # what this command writes itself, besides the manifest
+
+
+def add(commands: Any) -> None:
+    """Put the command on the parser."""
+    parser = _output.command(commands, "report", call, "one page from a run folder", STORY)
+    parser.add_argument("folder", type=Path, metavar="DIR", help="run folder")
+    parser.add_argument("--unverified", action="store_true", help="make the page even where the audit fails, and say so on it in red")
+
+
+def call(given: argparse.Namespace) -> int:
+    """Audit, write, seal."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as aside:  # the audit is a process of its own: what the page needs is loaded meanwhile
+        audit = aside.submit(_study.audited, given.folder)
+        from whorl import report
+        from whorl.report import page
+
+        page.plotly()
+        findings = audit.result()[1]
+    failed = [finding for finding in _flat(findings) if not finding["passed"]]
+    if failed and _ours(given.folder, failed):
+        (given.folder / report.NAME).unlink(missing_ok=True)
+        _seal(given.folder)
+        findings = _study.audited(given.folder)[1]
+        failed = [finding for finding in _flat(findings) if not finding["passed"]]
+    why = _why(failed, len(_flat(findings))) if failed else None
+    if why and not given.unverified:
+        _output.refuse(f"{given.folder} must pass the audit, but {why}; --unverified makes the page all the same", given)
+        return 1
+    place = report.write(given.folder, unverified=why)
+    if not why:
+        _seal(given.folder)
+    if given.json:
+        _output.say({"report": str(place), "verified": not why, "reason": why})
+    else:
+        _output.line(f"{place}{f': UNVERIFIED, {why}' if why else ''}")
+    return 0
+
+
+def _flat(findings: Any) -> list[dict[str, Any]]:
+    """All findings in one list, whether they come by study or not."""
+    return [one for part in findings.values() for one in part] if isinstance(findings, dict) else list(findings)
+
+
+def _why(failed: list[dict[str, Any]], total: int) -> str:
+    first = failed[0]
+    more = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
+    return f"{len(failed)} of {total} claims of the audit fail: {first['claim']} ({first['where']}){more}"
+
+
+def _ours(folder: Path, failed: list[dict[str, Any]]) -> bool:
+    """Whether nothing is wrong but files that this command makes anew, such as a page left behind by an interrupted one."""
+    from whorl.study import store
+
+    if any(not finding["where"].startswith(store.MANIFEST) for finding in failed) or not (folder / store.MANIFEST).exists():
+        return False
+    listed = {line[66:]: line[:64] for line in (folder / store.MANIFEST).read_text().splitlines()}
+    present = {path.relative_to(folder).as_posix(): path for path in store.files(folder)}
+    differ = {name for name in listed.keys() | present.keys() if name not in listed or name not in present}
+    differ |= {name for name in listed.keys() & present.keys() if store.hash_of(present[name]) != listed[name]}
+    return differ <= set(REMADE)
+
+
+def _seal(folder: Path) -> None:
+    """Describe and list the folder anew, the page included."""
+    from whorl.report import read
+    from whorl.study import reproduce
+
+    run = read(folder)
+    reproduce.seal(folder, run.environment, [study.verdict for study in run.studies])

@@ -1,0 +1,156 @@
+"""The server, without a browser: what it answers, to whom, and how it refuses."""
+
+import argparse
+import io
+import json
+import threading
+
+import pytest
+
+from explorer.states import SMALL
+from whorl.explorer import Explorer, server, work
+from whorl.explorer.state import State, from_json
+from whorl_cli import explore
+
+QUERY = SMALL.to_query()
+
+
+@pytest.fixture(scope="module")
+def client():
+    return server.application().test_client()
+
+
+def test_the_page_asks_nothing_of_anybody_else(client):
+    page = client.get("/?depth=2")
+    assert page.status_code == 200
+    assert "http://" not in page.text.replace("http://www.w3.org/2000/svg", "")
+    assert "https://" not in page.text
+    assert "script-src 'self';" in page.headers["Content-Security-Policy"]
+
+
+@pytest.mark.parametrize("name", ["page.css", "page.js", "frames.js", "theme.js", "plotly.min.js", "whorl.svg"])
+def test_every_file_of_the_page_is_here(client, name):
+    assert client.get(f"/assets/{name}").status_code == 200
+
+
+@pytest.mark.parametrize("name", ["..%2Fserver.py", "server.py", "page.html", "%2Fetc%2Fpasswd"])
+def test_no_other_file_is(client, name):
+    assert client.get(f"/assets/{name}").status_code == 404
+
+
+@pytest.mark.parametrize("portion", ["picture", "instant", "family"])
+def test_every_portion_is_json(client, portion):
+    answer = client.get(f"/{portion}/light?{QUERY}&law=leaky")
+    assert answer.status_code == 200
+    assert set(answer.json["figures"]) <= {"network", "simplex", "spiral", "heat", "loss", "ledger", "many"}
+
+
+def test_a_broken_address_is_answered_by_a_sentence(client):
+    answer = client.get("/picture/light?depth=99")
+    assert answer.status_code == 400
+    assert answer.json["error"] == "depth must be a whole number from 1 to 6, but it is 99"
+    assert "depth must be a whole number" in client.get("/?depth=99").text
+
+
+def test_what_an_address_says_is_never_written_as_html(client):
+    text = client.get("/?law=%3Cscript%3Ealert(1)%3C/script%3E").text
+    assert "<script>alert" not in text
+    assert "&lt;script&gt;" in text
+
+
+def test_downloads_remake_the_state(client):
+    state = State(depth=2, omega=1.5)
+    assert from_json(client.get(f"/state.json?{state.to_query()}").text) == state
+    script = client.get(f"/state.py?{state.to_query()}")
+    assert "attachment" in script.headers["Content-Disposition"]
+    compile(script.text, "state.py", "exec")
+
+
+def test_strangers_are_refused(client):
+    assert client.get("/status", headers={"Host": "evil.example"}).status_code == 400
+    assert client.get("/status", headers={"Origin": "http://evil.example"}).status_code == 403
+    assert client.get("/status", headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
+    assert client.get("/status", headers={"Origin": "http://localhost"}).status_code == 200
+
+
+def test_a_trusted_host_is_let_in():
+    guest = server.application(trusted=["lab.example"]).test_client()
+    assert guest.get("/status", headers={"Host": "lab.example"}).status_code == 200
+
+
+def test_an_upload_is_drawn_and_a_large_one_refused(client, monkeypatch):
+    def send(content, name="t.csv"):
+        return client.post("/upload/light", data={"file": (io.BytesIO(content), name)})
+
+    assert "scatter" in send(b"a,b\n1,2\n3,5\n").json["figures"]
+    assert send(State(depth=4).to_json().encode(), "s.json").json["address"] == "depth=4"
+    assert "must end in" in send(b"x", "t.exe").json["error"]
+    monkeypatch.setitem(client.application.config, "MAX_CONTENT_LENGTH", 100)
+    assert send(b"a\n" + b"1\n" * 1000).status_code == 413
+
+
+def test_an_unknown_place_is_a_sentence_too(client):
+    assert client.get("/nowhere").status_code == 404
+    assert client.get("/picture/pink").json["error"].startswith("theme must be one of light, dark")
+
+
+def test_cold_work_does_not_stop_warm_work():
+    lanes, gate, seen = work.Work(workers=2), threading.Event(), []
+    lanes.mark("warm")
+    slow = threading.Thread(target=lambda: lanes.do("cold", gate.wait))
+    slow.start()
+    seen.append(lanes.do("warm", lambda: "answered"))
+    gate.set()
+    slow.join()
+    assert seen == ["answered"]
+    assert lanes.is_warm("cold")
+
+
+def test_too_much_work_is_refused():
+    lanes = work.Work(workers=1, waiting=1)
+    with pytest.raises(work.BusyError, match="too many"):
+        lanes.do("one", lambda: lanes.do("two", lambda: None))
+    impatient = work.Work(waiting=4, patience=0.01)
+    with pytest.raises(work.BusyError, match="takes long"):
+        impatient.do("one", lambda: impatient.do("two", lambda: None))
+
+
+def test_warming_reports_how_far_it_is():
+    lanes = work.Work()
+    lanes.warm([("first", 1, lambda: None), ("second", 2, lambda: None)], needed=1).join()
+    assert lanes.warming.report() == {"ready": True, "done": 1, "needed": 1, "label": ""}
+
+
+def test_an_explorer_hands_out_its_figures_and_its_script():
+    explorer = Explorer(depth=2, epochs=2, law="leaky")
+    assert set(explorer.figures()) == {"network", "simplex", "spiral", "heat", "loss", "ledger", "many"}
+    assert "wh.train" in explorer.python()
+    assert Explorer.at("http://127.0.0.1:1/?depth=2").state == State(depth=2)
+
+
+def test_an_explorer_shows_itself_in_a_notebook(monkeypatch):
+    monkeypatch.setattr(server, "warm", lambda *given, **named: None)
+    explorer = Explorer(depth=2)
+    try:
+        assert explorer._repr_html_().startswith(f'<iframe src="{explorer.address}"')
+        assert explorer.address.startswith("http://127.0.0.1:")
+        assert json.loads(json.dumps(explorer.address)).endswith("?depth=2")
+    finally:
+        explorer.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--port", "70000"], "--port must be a whole number from 0 to 65535, but it is 70000"),
+        (["--host", "0.0.0.0"], "--trust must name a host under which visitors may come where --host is not this machine"),
+        (["depth=9", "--port", "0"], "depth must be a whole number from 1 to 6, but it is 9"),
+    ],
+)
+def test_the_command_refuses_in_one_sentence(arguments, sentence):
+    top = argparse.ArgumentParser()
+    explore.add(top.add_subparsers())
+    given = top.parse_args(["explore", "--no-browser", *arguments])
+    with pytest.raises(ValueError) as refusal:
+        given.call(given)
+    assert sentence in str(refusal.value)

@@ -1,0 +1,121 @@
+"""Files that visitors open: drawn by their columns, refused in one sentence, never executed."""
+
+import io
+
+import numpy as np
+import plotly.graph_objects as go
+import pyarrow as pa
+import pytest
+from pyarrow import csv, parquet
+
+from whorl.explorer import style, tables
+from whorl.explorer.state import State
+
+
+def as_parquet(**columns):
+    file = io.BytesIO()
+    parquet.write_table(pa.table(columns), file)
+    return file.getvalue()
+
+
+def as_csv(**columns):
+    file = io.BytesIO()
+    csv.write_csv(pa.table(columns), file)
+    return file.getvalue()
+
+
+def look(name, content):
+    seen = tables.look(name, content, style.LIGHT)
+    assert isinstance(seen, dict)
+    for figure in seen["figures"].values():
+        go.Figure(figure.to_dict())
+    return seen
+
+
+RNG = np.random.default_rng(0)
+
+
+def test_a_table_of_trajectories_becomes_a_ledger():
+    terms = {name: RNG.normal(size=20) for name in ("even", "handedness", "step", "drift")}
+    (bars,) = look("trajectories.parquet", as_parquet(trial=np.arange(20), policy=["adaptive"] * 20, **terms))["figures"]["ledger"].data
+    np.testing.assert_allclose(bars.y[:4], [values.mean() for values in terms.values()])
+    assert bars.y[4] == pytest.approx(sum(values.mean() for values in terms.values()))
+
+
+def test_a_table_of_configurations_becomes_the_sign_rule():
+    value = RNG.normal(size=50)
+    seen = look("configurations.parquet", as_parquet(family=np.arange(50), ratio=1 - value, coefficient=value))
+    helps, hurts = seen["figures"]["rule"].data
+    assert len(helps.x) == (value < 0).sum()
+    assert len(hurts.x) == (value > 0).sum()
+    assert seen["title"] == "configurations.parquet: 50 rows"
+
+
+def test_a_table_of_updates_becomes_lines():
+    update = np.tile(np.arange(5), 4)
+    lines = [
+        trace
+        for trace in look("updates.parquet", as_parquet(update=update, native=1.0 / (1 + update)))["figures"]["lines"].data
+        if trace.name
+    ]
+    np.testing.assert_allclose(lines[0].y, 1 / (1 + np.arange(5)))
+
+
+def test_modes_become_eigenvalues():
+    points = look("modes.csv", as_csv(real=[-1.0, -1.0], imag=[2.0, 4.0]))["figures"]["eigenvalues"].data[0]
+    assert list(points.y) == [2.0, 4.0]
+
+
+@pytest.mark.parametrize("write", [as_csv, as_parquet])
+def test_a_measured_learner_gets_its_verdict(write):
+    loop = np.array([[1.0, -2.0], [2.0, 1.0]])
+    plane = np.linalg.qr(np.column_stack([np.ones(3), [1, -1, 0], [1, 1, -2]]))[0][:, 1:]
+    points = RNG.normal(size=(40, 2))
+    residual, velocity = points @ plane.T, points @ loop.T @ plane.T + 1e-3 * RNG.normal(size=(40, 3))
+    names = {f"{word}_{k + 1}": values[:, k] for word, values in (("residual", residual), ("velocity", velocity)) for k in range(3)}
+    kind = "csv" if write is as_csv else "parquet"
+    seen = look(f"bench.{kind}", write(repeat=np.repeat(np.arange(10), 4), **names))
+    assert "plane" in seen["figures"]
+    assert "not reciprocal" in seen["verdicts"][0] or "turns" in seen["verdicts"][0]
+
+
+def test_one_output_a_row_is_one_measurement_a_row():
+    long = {
+        "measurement": [1, 1, 1, 2, 2, 2],
+        "output": [1, 2, 3] * 2,
+        "residual": [1.0, -1, 0, 0, 1, -1],
+        "velocity": [0.5, -0.5, 0, 0, 0.5, -0.5],
+    }
+    assert "plane" in look("long.csv", as_csv(**long))["figures"]
+
+
+@pytest.mark.parametrize("columns", [{"a": [1.0, 2.0], "b": [3.0, 4.0]}, {"only": [1.0, 2.0, 2.0]}, {"same": [1, 1], "name": ["x", "y"]}])
+def test_any_numbers_can_be_seen(columns):
+    assert look("some.csv", as_csv(**columns))["figures"]
+
+
+def test_a_state_is_gone_to():
+    assert tables.look("state.json", State(depth=5).to_json().encode(), style.LIGHT) == State(depth=5)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("x.pickle", b"\x80\x04", "must end in .parquet, .csv or .json"),
+        ("x.parquet", b"PAR1 and then nothing", "must be a Parquet table"),
+        ("x.csv", b"\xff\xfe\x00", "must be text in UTF-8"),
+        ("x.csv", b"", "must be a CSV table with a header"),
+        ("x.csv", b"name\nfred\n", "must hold a column of numbers, but its columns are name"),
+        ("x.json", b"{}", "must hold a state of the explorer"),
+    ],
+)
+def test_a_file_is_refused_in_one_sentence(name, content, sentence):
+    with pytest.raises(ValueError) as refusal:
+        tables.look(name, content, style.LIGHT)
+    assert sentence in str(refusal.value)
+
+
+def test_a_table_that_is_too_long_is_refused_before_it_is_read(monkeypatch):
+    monkeypatch.setattr(tables, "ROWS", 10)
+    with pytest.raises(ValueError, match="at most 10 rows"):
+        tables.look("long.parquet", as_parquet(a=np.arange(11)), style.LIGHT)

@@ -1,0 +1,34 @@
+"""Folders and pages that several tests look at; made once."""
+
+import pytest
+
+from report import folders
+from whorl import report
+from whorl.study import published
+
+SCRIPT = "<script>alert(1)</script>"
+
+
+@pytest.fixture(scope="session")
+def distributions():
+    """Distributions with a known middle in place of those that ship."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(published, "distribution", folders.spread)
+        yield
+
+
+@pytest.fixture(scope="session")
+def paper(tmp_path_factory, distributions):
+    """The paper's three studies, audited, with a figure each."""
+    root = folders.write_run(tmp_path_factory.mktemp("run") / "paper", folders.paper(), figures=("one",))
+    folders.store.write(root / "figures" / "concept.png", folders.png())
+    report.write(root)
+    return root
+
+
+@pytest.fixture(scope="session")
+def mine(tmp_path_factory):
+    """A user's own study, never registered, with a title that would be a script if it were not text."""
+    root = folders.write_run(tmp_path_factory.mktemp("run") / "own", [folders.own("horizon", SCRIPT)], registered={})
+    report.write(root)
+    return root

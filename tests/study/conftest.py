@@ -1,0 +1,16 @@
+"""A finished run folder, made once in a process."""
+
+import pytest
+
+from study.small import small
+from whorl.study import lock, reproduce
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory):
+    """The small threshold study, registered and run into a folder. Copy it before changing anything."""
+    folder = tmp_path_factory.mktemp("finished") / "run"
+    study = small()
+    verdicts = reproduce.conduct([(study, lock.lock(study))], folder, csv=True)
+    assert [verdict["verdict"] for verdict in verdicts] == ["PASS"]
+    return folder

@@ -1,0 +1,58 @@
+"""Studies that are small enough for a test: designs as text, and their tables, made once in a process."""
+
+from functools import cache
+from pathlib import Path
+
+import pyarrow as pa
+
+from whorl.study import design, run, store
+
+HOME = Path(design.__file__).parent
+SMALL = {
+    "structural": {"families": 2, "depths": [2, 1], "omegas": [1.0, 0.0], "updates": 2},
+    "threshold": {"families": 4, "depths": [2, 1], "betas": [0.0, 8.0], "resamples": 40},
+    "horizon": {"trials": 3, "epochs": 1, "depths": [1], "betas": [8.0, 0.0], "scales": [0.2, 0.1], "resamples": 30, "chunk": 64},
+}
+GATE = {
+    "structural": ("rank.min", ">=", 1),
+    "threshold": ("rows.configurations", "==", 16),
+    "horizon": ("closure.trajectory.max", "<", 1e-14),
+}
+
+
+def text(kind="threshold", *, name="mine", expected=None, gates=None, quick=None, **others):
+    """A small design as a user would write it; `others` take the place of parameters."""
+    values = {key: entry["value"] for key, entry in design.shipped(kind).parameters.items()} | SMALL[kind] | others
+    lines = [f'name = "{name}"', f'kind = "{kind}"', 'title = "a small one"']
+    lines += [f'expected = "{expected}"'] if expected else []
+    lines += ["", "[parameters]", *(f'{key} = {{ value = {value!r}, origin = "own" }}' for key, value in values.items())]
+    lines += ["", "[quick]", *(f"{key} = {value!r}" for key, value in (quick or {}).items())]
+    for statistic, relation, bound in gates or [GATE[kind]]:
+        lines += ["", "[[gates]]", f'name = "{statistic}"', f'statistic = "{statistic}"']
+        lines += [f'relation = "{relation}"', f"bound = {bound!r}", 'origin = "own"']
+    return "\n".join(lines) + "\n"
+
+
+def small(kind="threshold", **others):
+    """The same, checked."""
+    return design.parse(text(kind, **others).encode(), "mine.toml")
+
+
+@cache
+def made(kind):
+    """The values and the tables of the small study of a kind."""
+    study = small(kind)
+    return study.values(), run.compute(study)
+
+
+def statistics(tables):
+    return dict(zip(tables["statistics"]["name"].tolist(), tables["statistics"]["value"].tolist(), strict=True))
+
+
+def parquet(kind, tables):
+    """The bytes of every table."""
+    return {name: store.parquet(store.arrow(kind, name, table)) for name, table in tables.items()}
+
+
+def rows(table):
+    return pa.table({name: pa.array(values.tolist()) for name, values in table.items()}).to_pylist()

@@ -1,0 +1,156 @@
+"""A registration holds the hash of the design and of every source that its result depends on, and notices a change of any."""
+
+import ast
+import json
+import re
+import shutil
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from study.small import small, text
+from whorl.study import design, lock
+
+
+@pytest.fixture
+def copied(tmp_path, monkeypatch):
+    """A copy of the sources that may be changed."""
+    root = tmp_path / "whorl"
+    shutil.copytree(lock.ROOT, root, ignore=shutil.ignore_patterns("__pycache__", "*.parquet"))
+    monkeypatch.setattr(lock, "ROOT", root)
+    return root
+
+
+@pytest.mark.parametrize("name", design.SHIPPED)
+def test_the_shipped_locks_are_current(name):
+    assert lock.shipped_lock(name) == lock.lock(design.shipped(name))
+    assert lock.why_unregistered(design.shipped(name), lock.shipped_lock(name), quick=False) is None
+
+
+@pytest.mark.parametrize("kind", design.PAPER)
+def test_the_sources_of_a_study_are_all_it_imports_and_no_more(kind):
+    found = lock.sources(kind)
+    others = {f"study/{other}.py" for other in design.PAPER if other != kind}
+    judges = {"study/columns.py", "study/design.py", "study/gates.py", "study/schema.py", "study/store.py"}
+    assert {f"study/{kind}.py", "study/draws.py", "study/_frames.py", "simplex.py", "network.py", "turn.py"} | judges <= found.keys()
+    assert not found.keys() & (others | {"study/run.py", "study/published.py", "study/crate.py", "study/replicate.py"})
+    assert list(found) == sorted(found)
+    for path, hash_ in found.items():
+        assert sha256((lock.ROOT / path).read_bytes()).hexdigest() == hash_
+
+
+def test_what_sets_the_kinds_apart():
+    structural, threshold, horizon = (lock.sources(kind).keys() for kind in design.PAPER)
+    assert {"lanes.py", "ensemble.py", "policy.py", "trajectory.py", "study/bootstrap.py", "study/horizon.py"} <= horizon
+    assert {"baseline.py", "curvature.py"} <= structural
+    assert {"curvature.py", "study/bootstrap.py"} <= threshold
+    assert not {"lanes.py", "ensemble.py"} & (structural | threshold)
+
+
+@pytest.mark.parametrize("kind", design.PAPER)
+def test_the_closure_is_closed_under_what_python_would_import(kind):
+    # The second route: every `whorl` name in an import, by text.
+    found = lock.sources(kind).keys()
+    for path in found:
+        source = (lock.ROOT / path).read_text()
+        assert not any(node.level for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom))
+        for module, names in re.findall(r"^\s*from whorl([\w.]*) import ([^\n(]+|\([^)]+\))", source, flags=re.MULTILINE):
+            place = module.strip(".").replace(".", "/")
+            wanted = [f"{place}.py", *(f"{place}/{name.strip()}.py".strip("/") for name in re.split(r"[,()]", names.partition(" as ")[0]))]
+            assert {one for one in wanted if (lock.ROOT / one).is_file()} <= found
+
+
+@pytest.mark.parametrize(
+    ("line", "files"),
+    [
+        ("import whorl.turn", ["turn.py"]),
+        ("from whorl import turn, feedback", ["turn.py", "feedback.py"]),
+        ("from whorl.study import draws", ["study/draws.py"]),
+        ("from whorl.study.draws import stream", ["study/draws.py"]),
+        ("def late():\n    from whorl.feedback import Law", ["feedback.py"]),
+        ("import numpy\nfrom json import loads\nimport whorlwind.turn\nimport whorl", []),
+    ],
+)
+def test_an_import_in_any_form_is_followed(line, files):
+    assert lock._imports(line) == files
+
+
+def test_a_design_without_a_lock_was_never_registered():
+    assert lock.why_unregistered(small(), {}, quick=False) == "the design was never registered"
+
+
+def test_a_quick_run_is_not_the_registered_study():
+    study = small()
+    assert lock.why_unregistered(study, lock.lock(study), quick=True) == "a quick run is a smoke test, not the registered study"
+
+
+def test_a_changed_design_is_noticed():
+    registered = lock.lock(small())
+    assert lock.why_unregistered(small(), registered, quick=False) is None
+    assert lock.why_unregistered(small(seed=1), registered, quick=False) == "the design differs from the registered one"
+
+
+def test_a_changed_source_is_noticed_and_named(copied):
+    study = small("horizon")
+    registered = lock.lock(study)
+    with (copied / "study" / "published.py").open("a") as file:
+        file.write("# no result depends on this\n")
+    assert lock.why_unregistered(study, registered, quick=False) is None
+    with (copied / "lanes.py").open("a") as file:
+        file.write("# one remark\n")
+    assert lock.why_unregistered(study, registered, quick=False) == "sources differ from the registered ones: lanes.py"
+    assert lock.why_unregistered(small(), lock.lock(small()), quick=False) is None
+
+
+def test_a_source_that_came_or_went_is_noticed(copied):
+    study = small()
+    registered = lock.lock(study)
+    (copied / "extra.py").write_text("")
+    with (copied / "turn.py").open("a") as file:
+        file.write("import whorl.extra\n")
+    assert lock.why_unregistered(study, registered, quick=False) == "sources differ from the registered ones: extra.py, turn.py"
+    gone = {"design": study.sha256, "sources": lock.sources("threshold") | {"lost.py": "0" * 64}}
+    assert lock.why_unregistered(study, gone, quick=False) == "sources differ from the registered ones: lost.py"
+
+
+def test_a_lock_is_written_beside_the_design_and_read_back(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(text())
+    assert lock.read(path) == {}
+    content = lock.lock(design.read(path))
+    assert lock.beside(path) == tmp_path / "mine.lock.json"
+    lock.beside(path).write_text(lock.text(content))
+    assert lock.read(path) == content
+
+
+@pytest.mark.parametrize(
+    ("content", "rule"),
+    [
+        (b"{", "it is not JSON"),
+        (b"\xff", "it is not JSON"),
+        (b"[" * 100_000, "it is not JSON"),
+        (b"[]", "it does not hold a design and its sources"),
+        (b"{}", "it does not hold a design and its sources"),
+        (b'{"design": "0", "sources": []}', "it does not hold a design and its sources"),
+        (b'{"design": "0", "sources": {}, "more": 1}', "it does not hold a design and its sources"),
+    ],
+)
+def test_a_corrupt_lock_is_refused_in_one_sentence(tmp_path, content, rule):
+    path = tmp_path / "mine.toml"
+    lock.beside(path).write_bytes(content)
+    with pytest.raises(ValueError, match=rf"mine\.lock\.json must be a lock written by `whorl register`, but {rule}$"):
+        lock.read(path)
+
+
+def test_registering_the_papers_designs_anew_writes_what_a_user_would(copied):
+    for name in design.SHIPPED:
+        (copied / "study" / "designs" / f"{name}.lock.json").unlink(missing_ok=True)
+    lock.register_shipped()
+    for name in design.SHIPPED:
+        written = copied / "study" / "designs" / f"{name}.lock.json"
+        assert written.read_text() == lock.text(lock.lock(design.shipped(name)))
+        assert (
+            json.loads(written.read_text())["design"]
+            == sha256((Path(design.__file__).parent / "designs" / f"{name}.toml").read_bytes()).hexdigest()
+        )
