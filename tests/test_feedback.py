@@ -138,7 +138,7 @@ def test_repair_undoes_the_strong_part_of_any_response(problem):
     net, x, y = problem
     matrix, tol = oracle.response(*oracle.arrays(net), x), 1e-3
     values, modes = np.linalg.eigh(matrix)
-    assume(values[-1] > 1e-8)
+    assume(values[-1] > 1e-4)  # the oracle forms Q(p) by a subtraction: of a smaller response it knows too few digits
     assume(not ((values > tol / 2 * values[-1]) & (values < 2 * tol * values[-1])).any())
     strong = modes[:, values > tol * values[-1]]
     error = y - oracle.predict(oracle.arrays(net)[0], x)

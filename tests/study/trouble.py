@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 
 NOBODY = 65534
 
@@ -15,17 +16,18 @@ class KilledError(BaseException):
 
 
 def kill_at(monkeypatch, number, moment):
-    """Make the write with this number end before or after its file is moved into place; answer with the files moved so far."""
-    moved = []
+    """Make the write with this number, and all after it, end before or after its file is moved into place; answer with the files moved."""
+    moved, one_at_a_time = [], Lock()
     real = os.replace
 
     def replace(source, target):
-        if len(moved) == number and moment == "before":
-            raise KilledError
-        real(source, target)
-        moved.append(Path(target))
-        if len(moved) == number + 1 and moment == "after":
-            raise KilledError
+        with one_at_a_time:  # stages are computed side by side, and a kill ends them all
+            if len(moved) >= number + (moment == "after"):
+                raise KilledError
+            real(source, target)
+            moved.append(Path(target))
+            if moment == "after" and len(moved) == number + 1:
+                raise KilledError
 
     monkeypatch.setattr(os, "replace", replace)
     return moved
