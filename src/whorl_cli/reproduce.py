@@ -47,29 +47,17 @@ def call(given: argparse.Namespace) -> int:
 
 
 def _show(rows: list[Any]) -> None:
-    """The table "published | here | class | verdict"."""
-    if not rows:
-        return
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    shown = Table(title="published and here", title_justify="left", pad_edge=False)
-    for name, side in (
-        ("study", "left"),
-        ("quantity", "left"),
-        ("published", "right"),
-        ("here", "right"),
-        ("class", "left"),
-        ("verdict", "left"),
-    ):
-        shown.add_column(name, justify=side)  # type: ignore[arg-type]
+    """The table "published | here | class | verdict", narrow enough for any terminal."""
+    study = ""
     for row in rows:
+        if row.study != study:
+            study = row.study
+            _output.line(f"\n{study:<27}{'published':>12}{'here':>13}  {'class':<12}verdict", "-" * 80)
         verdict = row.verdict if row.percentile is None else f"{row.verdict} ({row.percentile:.0f} %)"
-        shown.add_row(row.study, row.statistic, row.published, row.here, row.kind, Text(verdict, style="" if row.agrees else "bold red"))
-    Console().print(shown)
-    agreed = sum(row.agrees for row in rows)
-    _output.line(
-        f"{agreed} of {len(rows)} numbers agree. In brackets: the percentile of the published value among ours over many root seeds;",
-        "inside means within the central 95 %, where 1 in 20 falls outside by chance.",
-    )
+        _output.line(f"{row.statistic:<27}{row.published:>12}{row.here:>13}  {row.kind:<12}{verdict}")
+    if rows:
+        agreed = sum(row.agrees for row in rows)
+        _output.line(
+            f"\n{agreed} of {len(rows)} numbers agree. In brackets: the percentile of the published value among",
+            "ours over many root seeds; inside is the central 95 %, so 1 in 20 is outside by chance.\n",
+        )
