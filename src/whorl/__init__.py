@@ -24,6 +24,9 @@ from whorl.feedback import rotational as rotational
 from whorl.feedback import spectral as spectral
 from whorl.flow import Flow as Flow
 from whorl.flow import flow as flow
+from whorl.foresight import Action as Action
+from whorl.foresight import costate as costate
+from whorl.foresight import rollout as rollout
 from whorl.integrability import Integrability as Integrability
 from whorl.integrability import circulation as circulation
 from whorl.integrability import exterior_derivative as exterior_derivative

@@ -16,7 +16,8 @@ def add(commands: Any) -> None:
     parser = _output.command(commands, "register", call, "lock a design before its run", STORY)
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("design", type=Path, nargs="?", metavar="DESIGN.toml", help="design file")
-    what.add_argument("--template", choices=("structural", "threshold", "horizon"), help="print a design to start from, and lock nothing")
+    kinds = ("structural", "threshold", "horizon", "foresight")
+    what.add_argument("--template", choices=kinds, help="print a design to start from, and lock nothing")
 
 
 def call(given: argparse.Namespace) -> int:

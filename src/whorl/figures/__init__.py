@@ -11,10 +11,11 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from whorl.figures import _style, concept, horizon, structural, threshold
+from whorl.figures import _style, concept, foresight, horizon, structural, threshold
 from whorl.study import columns, store
+from whorl.study.design import PAPER
 
-KINDS = {"structural": structural, "threshold": threshold, "horizon": horizon}
+KINDS = {"structural": structural, "threshold": threshold, "horizon": horizon, "foresight": foresight}
 PNG_KEY = "whorl-tables"  # of the text chunk; in a PDF the same text is the Keywords
 DPI = 300
 
@@ -28,7 +29,7 @@ def draw_all(folder: Path, *, illustration: bool = True) -> list[Path]:
     if not studies:
         raise ValueError(f"folder must hold studies, each with a verdict.json, but {folder} holds none")
     written = [path for study in studies for path in draw_study(study)]
-    if illustration and set(KINDS) <= {study.name for study in studies}:
+    if illustration and set(PAPER) <= {study.name for study in studies}:
         written += save(concept.draw(), Path(folder) / "figures" / "concept", {}, "Illustration of conservative physical learning")
     return written
 
