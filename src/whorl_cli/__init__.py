@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from whorl_cli import _output
 
-COMMANDS = ("reproduce", "run", "register", "verify", "report", "replicate", "certify", "explore")
+COMMANDS = ("reproduce", "run", "register", "verify", "report", "replicate", "certify", "sweep", "explore")
 EXIT = """exit codes:
   0  done, and every verdict is the expected one
   1  done, but a verdict differs

@@ -1,16 +1,27 @@
-"""A study under many root seeds: where would its numbers have fallen?"""
+"""A study under many root seeds: where would its numbers have fallen?
 
-from collections.abc import Callable, Iterable
+Seeds can be shared among the workers of an engine of `whorl.sweep`. A worker takes several at a time: pairs of the horizon study under
+all of them go through one compiled call, whose chunk is the design's, so that no number depends on which seeds were taken together.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from whorl.study import run, store
-from whorl.study.design import Design
+from whorl.ensemble import train_many
+from whorl.feedback import leaky, rotational
+from whorl.study import _frames, draws, horizon, run, store
+from whorl.study.design import Design, parse
 from whorl.study.schema import SEED
 
+Statistics = dict[str, float]
 SCHEMA = pa.schema(
     [
         pa.field("seed", pa.int64(), nullable=False, metadata={"description": "root seed of the study"}),
@@ -19,19 +30,65 @@ SCHEMA = pa.schema(
     ]
 )
 KEEP = 20  # seeds between two writes
+BATCH = 10  # seeds that a worker takes at a time
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The statistics of some seeds, as an engine reports them."""
+
+    number: int
+    found: dict[int, Statistics]
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """What a worker has to know; batches are numbered."""
+
+    text: bytes
+    quick: bool
+    seeds: tuple[int, ...]
+    size: int = BATCH
+
+    def __call__(self, number: int) -> Batch:
+        """The statistics of one batch."""
+        here = self.seeds[number * self.size : (number + 1) * self.size]
+        return Batch(number, statistics(_parsed(self.text), self.quick, here))
+
+    def kept(self, _left: set[int]) -> Iterator[Batch]:
+        """What was finished while nobody listened: nothing, since only the caller writes."""
+        return iter(())
+
+    def give_up(self, number: int, reason: str) -> NoReturn:
+        """A study has no row for a seed that cannot be computed."""
+        first = self.seeds[number * self.size]
+        raise ValueError(f"every root seed must have statistics, but for seed {first} and those after it {reason}")
+
+
+@cache
+def _parsed(text: bytes) -> Design:
+    return parse(text)
 
 
 def replicate(
-    design: Design, seeds: Iterable[int], path: Path, *, quick: bool = False, progress: Callable[[int], None] = lambda _: None
+    design: Design,
+    seeds: Iterable[int],
+    path: Path,
+    *,
+    quick: bool = False,
+    engine: Any = None,
+    progress: Callable[[int], None] = lambda _: None,
 ) -> pa.Table:
-    """Statistics of the study for every root seed, in a table that is written as it grows; seeds that it holds already are kept."""
+    """Statistics of the study for every root seed, in a table that is written as it grows; seeds that it holds already are kept.
+
+    `engine` is one of `whorl.sweep`; left out, seeds are computed here, one after the other. The table is the same.
+    """
     rows = _held(path, design, quick)
     fresh = 0
     try:
-        for seed in seeds:
-            if seed not in rows:
-                found = run.compute(design, quick, seed=_checked(seed))["statistics"]
-                rows[seed] = dict(zip(found["name"].tolist(), found["value"].tolist(), strict=True))
+        for seed, found in _found(design, list(seeds), rows, quick, engine):
+            if found is not None:
+                rows[seed] = found
                 fresh += 1
                 if fresh % KEEP == 0:
                     _write(path, design, quick, rows)
@@ -41,6 +98,71 @@ def replicate(
             _write(path, design, quick, rows)
         raise
     return _write(path, design, quick, rows)
+
+
+def _found(design: Design, seeds: list[int], held: dict[int, Any], quick: bool, engine: Any) -> Iterator[tuple[int, Statistics | None]]:
+    """Every seed with its statistics as they come; None for those that are held."""
+    if engine is None:
+        for seed in seeds:
+            yield seed, None if seed in held else statistics(design, quick, [_checked(seed)])[seed]
+        return
+    yield from ((seed, None) for seed in seeds if seed in held)
+    fresh = tuple(dict.fromkeys(_checked(seed) for seed in seeds if seed not in held))
+    work = Seeds(design.text, quick, fresh)
+    for batch in engine.run(work, range(-(-len(fresh) // work.size))):
+        yield from batch.found.items()
+
+
+def statistics(design: Design, quick: bool, seeds: Iterable[int]) -> dict[int, Statistics]:
+    """The statistics of a study under some root seeds."""
+    seeds = list(seeds)
+    if design.kind == "horizon" and len(seeds) > 1:
+        try:
+            return _horizon(design, quick, seeds)
+        except ValueError:  # of one seed, it does not say which: alone, each answers for itself
+            pass
+    return {seed: _named(run.compute(design, quick, seed=seed)) for seed in seeds}
+
+
+def _named(tables: dict[str, dict[str, np.ndarray]]) -> Statistics:
+    found = tables["statistics"]
+    return dict(zip(found["name"].tolist(), found["value"].tolist(), strict=True))
+
+
+def _horizon(design: Design, quick: bool, seeds: list[int]) -> dict[int, Statistics]:
+    """The horizon study under several seeds, one call a stage, and each trial drawn once instead of once a stage and condition."""
+    each = [design.values(quick, seed=seed) for seed in seeds]
+    p = each[0]
+    x, y, order, turns = (np.concatenate(part) for part in zip(*map(_shown, each), strict=True))
+    parts: list[dict[str, dict[str, np.ndarray]]] = [{} for _ in each]
+    for depth in p.depths:
+        starts = [draws.softmax_layers(one.seed, t, depth, beta, p.floor) for one in each for t in range(p.trials) for beta in p.betas]
+        layers = np.repeat(np.stack(starts), 2, axis=0)
+        for name, scale in ((name, scale) for name in horizon.POLICIES for scale in p.scales):
+            rule = horizon.POLICIES[name](scale, omega=p.omega, law=rotational(p.alpha, base=leaky(p.leak)))
+            nets = _frames.network(layers)
+            made = train_many(nets, x, y, policy=rule, schedule=order, turns=turns, record=True, chunk=p.chunk)
+            for part, cut in zip(parts, _cut(made, layers, len(each)), strict=True):
+                part[horizon._stage(depth, name, scale)] = cut
+    return {one.seed: _named(run.judged(horizon, one, part)) for one, part in zip(each, parts, strict=True)}
+
+
+def _shown(p: SimpleNamespace) -> list[np.ndarray]:
+    """Inputs, targets, order and turns of one seed, over trial, imbalance and flip."""
+    drawn = zip(*(horizon._trial(p, trial, 0) for trial in range(p.trials)), strict=True)
+    x, y, order, turns = (np.repeat(np.stack(part), 2 * len(p.betas), axis=0) for part in drawn)
+    return [x, y, order, turns * np.tile([1, -1], len(turns) // 2)[:, None]]
+
+
+def _cut(made: Any, layers: np.ndarray, seeds: int) -> list[dict[str, np.ndarray]]:
+    """What `horizon.compute` answers, for each seed of a call."""
+    if not made.completed.all():
+        raise ValueError(f"every pair must stay in the interior, but {int((~made.completed).sum())} did not")
+    found = {name: np.asarray(getattr(made.outcomes, name)) for name in (*horizon.LOSSES, "step", "amount")}
+    ends = {f"end_{name}": np.stack([np.asarray(part) for part in net.layers], axis=1) for name, net in horizon._ends(made)}
+    whole = found | ends | {"start": made.start, "layers": layers[::2]}
+    split = {name: np.split(values, seeds) for name, values in whole.items()}
+    return [{name: pieces[number] for name, pieces in split.items()} for number in range(seeds)]
 
 
 def _checked(seed: int) -> int:

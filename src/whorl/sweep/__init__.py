@@ -1,0 +1,31 @@
+"""Sweeps: many cases over any parameter, in shards that survive whatever happens to those who compute them.
+
+    from pathlib import Path
+    from whorl import sweep
+
+    design = sweep.read(Path("examples/sweep.toml"))
+    print(sweep.Plan(design).estimate())
+    sweep.sweep(design, "runs/mine", engine=sweep.Processes(2))
+    print(sweep.conditions("runs/mine"))
+
+Data flows from `design` through `plan`, `draws` and `compute` to `guard` (what goes wrong), `shards` (the store), `work` (what a worker
+does), the engines (`engines`, `processes`, `cluster`) and `table`.
+"""
+
+from whorl.sweep.cluster import Cluster as Cluster
+from whorl.sweep.design import Sweep as Sweep
+from whorl.sweep.design import parse as parse
+from whorl.sweep.design import read as read
+from whorl.sweep.engines import Devices as Devices
+from whorl.sweep.engines import Engine as Engine
+from whorl.sweep.engines import InProcess as InProcess
+from whorl.sweep.plan import Plan as Plan
+from whorl.sweep.processes import Processes as Processes
+from whorl.sweep.run import Result as Result
+from whorl.sweep.run import sweep as sweep
+from whorl.sweep.shards import Store as Store
+from whorl.sweep.table import conditions as conditions
+from whorl.sweep.table import export as export
+from whorl.sweep.table import scan as scan
+from whorl.sweep.table import study_tables as study_tables
+from whorl.sweep.work import Report as Report

@@ -1,0 +1,134 @@
+"""One more process, so that a compiled call which does not come back can be ended.
+
+Python cannot interrupt a running XLA program. Where a sweep has a time limit, every worker therefore hands its calls to a child over a
+pipe and kills it when the time is up. The first call of a shape is made on a harmless problem, so that compilation does not count.
+"""
+
+import atexit
+import contextlib
+import os
+import pickle
+import selectors
+import subprocess
+import sys
+import threading
+import time
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from whorl.sweep.compute import Rows
+
+if TYPE_CHECKING:
+    from whorl.sweep.work import Work
+
+GRACE = 600.0  # seconds that a program may take to compile
+_CHILDREN = threading.local()
+
+
+class Child:
+    """A process that answers calls."""
+
+    def __init__(self) -> None:
+        paths = os.pathsep.join(path for path in sys.path if path)
+        command = [sys.executable, "-c", "from whorl.sweep.child import main; main()"]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | {"PYTHONPATH": paths})
+        self.warm: set[Any] = set()
+        atexit.register(self.end)
+
+    def ask(self, question: Any, seconds: float) -> Any:
+        """The answer to a question, or a `TimeoutError` and the end of this child."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        try:
+            _send(self.process.stdin, question)
+            with selectors.DefaultSelector() as ready:
+                ready.register(self.process.stdout, selectors.EVENT_READ)
+                if not ready.select(seconds):
+                    raise TimeoutError(f"no result after {seconds:g} s")
+            kind, answer = pickle.load(self.process.stdout)
+        except (OSError, EOFError) as wrong:
+            self.end()
+            if isinstance(wrong, TimeoutError):
+                raise
+            raise MemoryError(f"the process of the call ended with {self.process.returncode}") from wrong  # most likely for want of memory
+        if kind == "raised":
+            raise answer
+        return answer
+
+    def end(self) -> None:
+        """Kill the process."""
+        atexit.unregister(self.end)
+        self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+
+
+def rows(work: "Work", number: int, places: np.ndarray, chunk: int) -> Rows:
+    """The rows of some cases of a shard, computed in the child of this worker within the limit for each chunk."""
+    assert work.limit is not None
+    child = getattr(_CHILDREN, "one", None)
+    if child is None or child.process.poll() is not None:
+        child = _CHILDREN.one = Child()
+    shape = (work.text, _shape(work, number), chunk)
+    if shape not in child.warm:
+        child.ask(("warm", work, number, chunk), GRACE + work.limit)
+        child.warm.add(shape)
+    return child.ask(("rows", work, number, places, chunk), work.limit * -(-len(places) // chunk))
+
+
+def _shape(work: "Work", number: int) -> Any:
+    from whorl.sweep.work import planned
+
+    return tuple(planned(work.text).shard(number).shape.values())
+
+
+def _answer(kind: str, work: "Work", number: int, *more: Any) -> Any:
+    from dataclasses import replace
+
+    from whorl.sweep import compute
+    from whorl.sweep.work import TRAIN, function, planned
+
+    plan = planned(work.text)
+    cases = plan.of(plan.shard(number))
+    train, chunk = (work.train, more[1]) if kind == "rows" else (TRAIN, more[0])
+    if kind == "rows":
+        return compute.rows(plan.design.seed, cases.rows(more[0]), chunk, function(train))
+    harmless = cases.rows(np.zeros(1, dtype=int))
+    usual = dict(harmless.free) | {"imbalance": np.zeros(1), "floor": np.ones(1), "scale": np.full(1, 0.1)}
+    return compute.rows(plan.design.seed, replace(harmless, free=usual), chunk, function(train))
+
+
+def _send(pipe: IO[bytes], message: Any) -> None:
+    pickle.dump(message, pipe)
+    pipe.flush()
+
+
+def _watch(parent: int) -> None:
+    """End with whoever asked, even in the middle of a call."""
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(1)
+
+
+def main() -> None:
+    """Answer until nobody asks."""
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever prints must not disturb the answers
+    threading.Thread(target=_watch, args=(os.getppid(),), daemon=True).start()
+    while True:
+        try:
+            question = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return
+        try:
+            answer = ("answer", _answer(*question))
+        except Exception as wrong:
+            answer = ("raised", wrong if type(wrong).__module__ == "builtins" else RuntimeError(f"{type(wrong).__name__}: {wrong}"))
+        _send(answers, answer)

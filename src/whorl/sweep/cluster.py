@@ -1,0 +1,122 @@
+"""A cluster through dask.distributed, which schedules, retries and moves work away from workers that die.
+
+The scheduler knows nothing that the store does not: workers write their shards themselves, into a folder that all of them see. When the
+connection is lost, the client looks again for a scheduler under the same address or file, and asks for what the store does not hold yet.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import CancelledError
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from whorl.sweep.engines import TRIES, Job, Strikes, remote
+
+WINDOW = 2000  # shards that the scheduler knows of at a time
+RETRIES = 2  # of a shard whose work raised, before the sweep stops: a file system may have had a bad moment
+PULSE, ANSWER = 0.05, 30.0  # seconds between two looks, and for an answer that is there already
+PATIENCE = 300.0  # seconds without a scheduler before the sweep gives up
+
+
+class Cluster:
+    """Workers behind a scheduler, found by its address or by the file it wrote (`dask scheduler --scheduler-file`).
+
+    `security` is a `distributed.Security` where the cluster speaks TLS; left out, it is what the configuration of dask says.
+    """
+
+    def __init__(
+        self,
+        address: str | None = None,
+        *,
+        scheduler_file: Path | str | None = None,
+        tries: int = TRIES,
+        patience: float = PATIENCE,
+        security: Any = None,
+    ) -> None:
+        if (address is None) == (scheduler_file is None):
+            raise ValueError(f"a cluster must have an address or a scheduler file, but it has {'neither' if address is None else 'both'}")
+        self.place: dict[str, Any] = {"address": address} if address is not None else {"scheduler_file": str(scheduler_file)}
+        self.tries, self.patience, self.security = tries, patience, security
+        self.workers = 1  # for estimates; a cluster may grow and shrink
+
+    def run(self, work: Job, numbers: Sequence[int]) -> Iterator[Any]:
+        left, strikes = set(numbers), Strikes(self.tries)
+        while left:
+            client = self._client()
+            try:
+                for report in _round(client, work, left, strikes):
+                    left.discard(report.number)
+                    yield report
+            finally:
+                client.close(timeout=5)
+            for report in work.kept(left):
+                left.discard(report.number)
+                yield report
+
+    def _client(self) -> Any:
+        from distributed import Client
+
+        end = time.monotonic() + self.patience
+        while True:
+            try:
+                if "scheduler_file" in self.place:  # for which the client of dask would wait for ever
+                    Path(self.place["scheduler_file"]).stat()
+                return Client(**self.place, timeout=10, security=self.security, set_as_default=False)
+            except (OSError, TimeoutError, ValueError) as wrong:  # no file yet, a file half written, or nobody at the address
+                if time.monotonic() > end:
+                    where = next(iter(self.place.values()))
+                    raise ValueError(f"scheduler must answer at {where}, but it did not for {self.patience:g} s") from wrong
+                time.sleep(1.0)
+
+
+def _round(client: Any, work: Job, left: set[int], strikes: Strikes) -> Iterator[Any]:
+    """Work until all is done or the scheduler is gone."""
+    from distributed import KilledWorker, as_completed
+
+    waiting, numbers, under_way = sorted(left, reverse=True), {}, as_completed(loop=client.loop)
+    name = sha256(repr(work).encode()).hexdigest()[:16]  # of this design in this folder: others may use the same scheduler
+
+    def submit() -> None:
+        number = waiting.pop()
+        key = f"whorl-{name}-{number}-{strikes.counts.get(number, 0)}"
+        future = client.submit(remote, work, number, key=key, retries=RETRIES, pure=False)
+        numbers[key] = number
+        under_way.add(future)
+
+    for _ in range(min(WINDOW, len(waiting))):
+        submit()
+    while numbers and (future := _next(client, under_way, numbers)) is not None:
+        number = numbers.pop(future.key)
+        report, wrong = _outcome(future)
+        if report is not None:
+            yield report
+        elif wrong is None:
+            return
+        elif not isinstance(wrong, KilledWorker):
+            raise wrong
+        elif strikes.against(number):
+            yield work.give_up(number, strikes.reason(number))
+        else:
+            waiting.append(number)
+        if waiting:
+            submit()
+
+
+def _next(client: Any, under_way: Any, numbers: dict[str, int]) -> Any:
+    """The next future that came to an end, or None where the scheduler that knew of them is gone, with them."""
+    while not under_way.has_ready():
+        if client.status != "running" or not numbers.keys() <= client.futures.keys():
+            return None
+        time.sleep(PULSE)
+    return next(under_way)
+
+
+def _outcome(future: Any) -> tuple[Any, BaseException | None]:
+    """What a shard's future came to: a report, an error, or neither where nobody is left to ask."""
+    try:
+        if future.status == "finished":
+            return future.result(timeout=ANSWER), None
+        return None, future.exception(timeout=ANSWER) if future.status == "error" else None
+    except (CancelledError, TimeoutError, OSError):
+        return None, None

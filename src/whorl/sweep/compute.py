@@ -1,0 +1,151 @@
+"""Some cases, from their parameters to their rows, through `train_many`.
+
+A row does not depend on the rows beside it: every compiled call has the design's chunk of pairs, filled up where cases are missing, and
+numbers that differ from case to case are handed over pair by pair.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from whorl.ensemble import Ensemble, train_many
+from whorl.feedback import leaky, rotational
+from whorl.ledger import TERMS
+from whorl.network import Network
+from whorl.policy import Adaptive, Native, Policy, StepMatched, adaptive, native, step_matched
+from whorl.sweep import draws
+from whorl.sweep.plan import Cases
+
+Train = Callable[..., Ensemble]
+Rows = dict[str, np.ndarray]
+NUMBERS = ("start", "final", "native", "gap", *TERMS, "closure")
+
+
+class _EachNative(Native):
+    def per_pair(self) -> Any:
+        return _numbers(self)
+
+
+class _EachStepMatched(StepMatched):
+    def per_pair(self) -> Any:
+        return _numbers(self)
+
+
+class _EachAdaptive(Adaptive):
+    def per_pair(self) -> Any:
+        return _numbers(self)
+
+
+EACH: dict[str, type[Policy]] = {"native": _EachNative, "step_matched": _EachStepMatched, "adaptive": _EachAdaptive}
+
+
+def _places(policy: Any) -> tuple[Any, Any, Any]:
+    return policy.scale, policy.omega, policy.law.base.mu
+
+
+def _numbers(policy: Policy) -> Any:
+    """The numbers of a policy that have one entry a pair."""
+    return eqx.tree_at(_places, jax.tree.map(lambda _: False, policy), (True, True, True))
+
+
+def policy_of(cases: Cases) -> Policy:
+    """The policy of a shape, with the scale, the amount and the leak of every case."""
+    shape, free = cases.shape, cases.free
+    law = rotational(shape["alpha"], base=leaky(0.1))
+    scale, omega, leak = (free[name] for name in ("scale", "omega", "leak"))
+    if shape["policy"] == "native":
+        plain: Policy = native(1.0, law=law)
+        omega = np.zeros_like(omega)
+    else:
+        plain = {"step_matched": step_matched, "adaptive": adaptive}[shape["policy"]](1.0, gate=shape["gate"], law=law)
+    if not on_lanes(cases):
+        plain = EACH[shape["policy"]](plain.scale, plain.omega, plain.gate, plain.law)
+    elif len(np.unique(omega)) == len(np.unique(leak)) == 1:  # the usual case: pairs that leave the lanes can then be run again alone
+        omega, leak = omega[0], leak[0]
+    return eqx.tree_at(_places, plain, tuple(jnp.asarray(values) for values in (scale, omega, leak)))
+
+
+def on_lanes(cases: Cases) -> bool:
+    """Whether `train_many` has the fast road for this shape."""
+    return cases.shape["width"] == 3 and cases.shape["alpha"] == 1
+
+
+def problem(seed: int, cases: Cases) -> tuple[np.ndarray, ...]:
+    """Layers, inputs, targets, order and turns of some cases."""
+    drawn, at = draws.of(seed, cases.shape, cases.draw)
+    x = drawn.inputs[at]
+    y = x @ draws.teacher(drawn.shares[at], cases.free["concentration"])
+    layers = draws.columns(drawn.logits[at], cases.free["imbalance"], cases.free["floor"])
+    return layers, x, y, drawn.order[at], drawn.turns[at] * (1 - 2 * cases.flip[:, None]).astype(np.int32)
+
+
+def refusals(layers: np.ndarray, y: np.ndarray) -> dict[int, str]:
+    """Why cases cannot even start, by their place; those that are not here can."""
+    small = ~(layers >= np.finfo(float).tiny).all(axis=(1, 2, 3)) | ~np.isfinite(y).all(axis=(1, 2))
+    why = {}
+    for at in np.flatnonzero(small).tolist():
+        try:
+            Network(list(layers[at]))
+            why[at] = "targets must be finite, but the teacher's columns are not"
+        except ValueError as wrong:
+            why[at] = str(wrong)
+    return why
+
+
+def rows(seed: int, cases: Cases, chunk: int, train: Train = train_many) -> Rows:
+    """The results of some cases; whatever `train` raises is raised."""
+    layers, x, y, order, turns = problem(seed, cases)
+    why = refusals(layers, y)
+    able = np.array([at for at in range(len(cases)) if at not in why], dtype=int)
+    found: Rows = {name: np.full(len(cases), np.nan) for name in NUMBERS}
+    found |= {"made": np.zeros(len(cases), dtype=np.int64), "reason": np.full(len(cases), "", dtype=object)}
+    for at, words in why.items():
+        found["reason"][at] = words
+    if able.size:
+        filled = able[np.minimum(np.arange(_filled(able.size, chunk)), able.size - 1)]
+        made = train(
+            stacked(layers[filled]),
+            x[filled],
+            y[filled],
+            policy=policy_of(cases.rows(filled)),
+            schedule=order[filled],
+            turns=turns[filled],
+            workers=1,
+            chunk=chunk,
+        )
+        for name, values in _results(made).items():
+            found[name][able] = values[: able.size]
+    return found
+
+
+def _filled(count: int, chunk: int) -> int:
+    """Pairs of a call. Off the CPU all pairs are one program, so that few sizes are used: the chunk times powers of two."""
+    chunks = -(-count // chunk)
+    return chunk * (chunks if jax.default_backend() == "cpu" else 1 << (chunks - 1).bit_length())
+
+
+def stacked(layers: np.ndarray) -> Network:
+    """A stack of networks from (cases, depth, width, width)."""
+    cases, depth, _, width = layers.shape
+    like = Network([np.full((width, width), 1 / width)] * depth)
+    net = like.with_layers([jnp.asarray(layers[:, number]) for number in range(depth)])
+    return eqx.tree_at(lambda many: many.rates, net, tuple(jnp.ones((cases, width)) for _ in range(depth)))
+
+
+def _results(made: Ensemble) -> Rows:
+    final, other = made.losses
+    found = {"start": made.start, "final": final, "native": other, "gap": made.gap, "closure": made.closure}
+    found = {name: np.asarray(values) for name, values in found.items()}
+    found |= {term: np.asarray(getattr(made.sums, term)) for term in TERMS}
+    found["made"] = np.asarray(made.made)
+    whole = np.all(np.isfinite(np.stack([found[name] for name in NUMBERS])), axis=0)
+    stopped = "stopped after {} of {} updates: the next one would have left the interior"
+    reason = [
+        ("" if fine else "the result is not finite") if done else stopped.format(at, made.scheduled)
+        for fine, done, at in zip(list(whole), made.completed.tolist(), found["made"].tolist(), strict=True)
+    ]
+    return found | {"reason": np.array(reason, dtype=object)}

@@ -1,0 +1,195 @@
+"""A sweep in one TOML file: which parameters take which values, how many trials, and how the work is cut.
+
+A value stands for itself, a list for each of its entries. In a random design `{ from = 0, to = 8 }` is a range to draw from, with
+`log = true` evenly in the logarithm. The reader is that of the studies: a refusal names the line.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from whorl.study import schema
+from whorl.study.design import LARGEST, MISSING, NAME, _lines, _Reader, _Words
+from whorl.study.schema import Rule, finite
+
+KINDS = ("grid", "random")
+POLICIES = ("native", "step_matched", "adaptive")
+GATES = ("curvature", "always", "never")
+
+
+def _among(*names: str) -> Rule:
+    return f"one of {', '.join(names)}", lambda value: value in names
+
+
+def _number(words: str, least: float, most: float | None = None) -> Rule:
+    return words, lambda value: finite(value) and value >= least and (most is None or value <= most)
+
+
+# The parameters by table, each with its rule and the value it has where a design says nothing.
+PARAMETERS: dict[str, dict[str, tuple[Rule, Any]]] = {
+    "task": {"mixtures": (schema.whole(0, 1000), 3), "concentration": (schema.positive(), 1.0)},
+    "network": {
+        "depth": (schema.whole(1, 64), 1),
+        "width": (schema.whole(3, 128), 3),
+        "imbalance": (_number("a number of at least 0", 0.0), 4.0),
+        "floor": (_number("a number from 0 to 1", 0.0, 1.0), 0.1),
+    },
+    "law": {"leak": (schema.positive(), 0.1), "alpha": (schema.positive(), 1.0)},
+    "policy": {
+        "policy": (_among(*POLICIES), "adaptive"),
+        "scale": (schema.share(), 0.1),
+        "omega": (_number("a number of at least 0", 0.0), 1.0),
+        "gate": (_among(*GATES), "curvature"),
+    },
+    "schedule": {"epochs": (schema.whole(1, 1_000_000), 30), "order": (_among("permuted", "fixed"), "permuted")},
+}
+RULES = {name: rule for table in PARAMETERS.values() for name, (rule, _) in table.items()}
+# What one compiled program is made for; every other parameter may differ from pair to pair within a call.
+SHAPE = ("depth", "width", "mixtures", "epochs", "order", "policy", "gate", "alpha")
+FREE = tuple(name for name in RULES if name not in SHAPE)
+WHOLE: dict[str, tuple[Rule, Any]] = {
+    "seed": (schema.SEED, None),
+    "chunk": (("a multiple of 64", lambda value: schema.whole(64)[1](value) and value % 64 == 0), 256),
+    "shard": (schema.whole(1, 1_000_000), 4096),
+    "trials": (schema.whole(1, 10**9), 1),
+    "points": (schema.whole(1, 10**9), None),
+}
+MOST = 10**13  # cases
+
+
+@dataclass(frozen=True)
+class Range:
+    """Where a random design draws a number from."""
+
+    low: float
+    high: float
+    log: bool = False
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A checked design, and the very bytes it was read from."""
+
+    name: str
+    title: str
+    kind: str
+    seed: int
+    chunk: int  # pairs in one compiled call: last bits depend on it
+    shard: int  # cases in a file
+    trials: int  # tasks, networks and schedules that are drawn for every point
+    flips: bool  # whether every trial is also made with all turns reversed
+    points: int | None  # of a random design
+    values: Mapping[str, tuple[Any, ...] | Range]
+    text: bytes
+
+    @property
+    def sha256(self) -> str:
+        """What tells this design from others."""
+        return sha256(self.text).hexdigest()
+
+    @property
+    def shapes(self) -> list[dict[str, Any]]:
+        """Every combination of the parameters that a compiled program is made for."""
+        listed = [self.values[name] for name in SHAPE]
+        return [dict(zip(SHAPE, values, strict=True)) for values in product(*(v for v in listed if isinstance(v, tuple)))]
+
+
+def read(path: Path) -> Sweep:
+    """A design from a file."""
+    if path.is_dir():
+        raise ValueError(f"{path} must be a design file, but it is a folder")
+    with path.open("rb") as file:
+        text = file.read(LARGEST + 1)
+    if len(text) > LARGEST:
+        raise ValueError(f"{path} must be a design of at most {LARGEST} bytes, but it is larger")
+    return parse(text, str(path))
+
+
+def parse(text: bytes, where: str = "design") -> Sweep:
+    """A design from its bytes; `where` names it in refusals."""
+    try:
+        decoded = text.decode()
+        given = tomllib.loads(decoded)
+    except UnicodeDecodeError as wrong:
+        raise ValueError(f"{where} must be UTF-8 text, but byte {wrong.start} is not") from wrong
+    except (ValueError, RecursionError) as wrong:
+        raise ValueError(f"{where} must be a TOML file, but it cannot be read: {str(wrong)[:200] or 'nested too deeply'}") from wrong
+    return _SweepReader(where, _lines(decoded)).sweep(given, text)
+
+
+class _SweepReader(_Reader):
+    """Checks a parsed file piece by piece, in the words of the studies' reader."""
+
+    def sweep(self, given: dict[str, Any], text: bytes) -> Sweep:
+        known = {"name", "title", "design", "flips", *WHOLE, *PARAMETERS}
+        for key in sorted(given.keys() - known):
+            raise self.refuse(key, f"a sweep may hold {', '.join(sorted(known))}", _Words(f"it holds {key!r}"))
+        name, title = self.words(given, "name"), self.words(given, "title")
+        if not NAME.fullmatch(name):
+            raise self.refuse("name", "name must be lower-case letters, digits, - and _, beginning with a letter or digit", name)
+        kind = self.one_of(given, "design", KINDS)
+        whole = {key: self.whole(given, key, kind) for key in WHOLE}
+        flips = given.get("flips", False)
+        if not isinstance(flips, bool):
+            raise self.refuse("flips", "flips must be true or false", flips)
+        values = {}
+        for table, rules in PARAMETERS.items():
+            here = self.table(given, table) if table in given else {}
+            for key in sorted(here.keys() - rules.keys()):
+                raise self.refuse(f"{table}.{key}", f"{table} may hold {', '.join(rules)}", _Words(f"it holds {key!r}"))
+            values |= {key: self.axis(kind, f"{table}.{key}", here.get(key, usual)) for key, (_, usual) in rules.items()}
+        made = Sweep(name, title, kind, **whole, flips=flips, values=values, text=text)
+        self.check_size(made)
+        return made
+
+    def whole(self, given: dict[str, Any], key: str, kind: str) -> Any:
+        (words, test), usual = WHOLE[key]
+        if key == "points" and kind == "grid":
+            if key in given:
+                raise self.refuse(key, "points must be left out of a grid, which has one for every combination", given[key])
+            return None
+        value = given.get(key, MISSING if usual is None else usual)
+        if not test(value):
+            raise self.refuse(key, f"{key} must be {words}", value)
+        return value
+
+    def axis(self, kind: str, path: str, given: Any) -> tuple[Any, ...] | Range:
+        """The values of one parameter: one, several, or a range."""
+        name = path.partition(".")[2]
+        words, test = RULES[name]
+        if isinstance(given, dict):
+            return self.range(kind, path, given)
+        entries = given if isinstance(given, list) else [given]
+        if not entries or len({repr(entry) for entry in entries}) < len(entries):
+            raise self.refuse(path, f"{name} must be a value or a list of different values", given)
+        for entry in entries:
+            if not test(entry):
+                raise self.refuse(path, f"{name} must be {words}", entry)
+        return tuple(float(entry) if "number" in words and "whole" not in words else entry for entry in entries)
+
+    def range(self, kind: str, path: str, given: dict[str, Any]) -> Range:
+        name = path.partition(".")[2]
+        if kind == "grid" or name in SHAPE:
+            why = "in a grid" if kind == "grid" else "because each value is compiled by itself"
+            raise self.refuse(path, f"{name} must be a value or a list {why}", given)
+        low, high, log = given.get("from"), given.get("to"), given.get("log", False)
+        words, test = RULES[name]
+        if not given.keys() <= {"from", "to", "log"} or not isinstance(log, bool) or not finite(low) or not finite(high):
+            raise self.refuse(path, f"{name} must be written as {{ from = ..., to = ... }}, with log = true or without", given)
+        for end in (low, high):
+            if not test(end):
+                raise self.refuse(path, f"{name} must be {words}", end)
+        if not low < high or (log and low <= 0):  # pyright: ignore[reportOptionalOperand]
+            raise self.refuse(path, f"{name} must go from less to more{', and from above 0 in the logarithm' * log}", given)
+        return Range(float(low), float(high), log)  # pyright: ignore[reportArgumentType]
+
+    def check_size(self, made: Sweep) -> None:
+        total = made.trials * (1 + made.flips) * (made.points or 1)
+        for name in RULES if made.kind == "grid" else ():
+            total *= len(made.values[name])  # pyright: ignore[reportArgumentType]
+        if total > MOST:
+            raise self.refuse("trials", f"a sweep must have at most {MOST} cases", _Words(f"it has {total}"))

@@ -1,0 +1,74 @@
+"""A sweep from its design to a full store."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from whorl.sweep.design import Sweep
+from whorl.sweep.engines import Engine, InProcess
+from whorl.sweep.plan import Plan, case_bytes
+from whorl.sweep.shards import Store, reported
+from whorl.sweep.work import TRAIN, Report, Work
+
+PROCESS = 450 * 10**6  # bytes of a worker before its first case: Python, JAX and a few compiled programs, measured
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a call of `sweep` found and did."""
+
+    folder: str
+    cases: int
+    shards: int
+    computed: int  # shards computed now; the others were there
+    failed: int  # cases without a result, in all shards
+
+
+def sweep(
+    design: Sweep,
+    folder: Path | str,
+    *,
+    engine: Engine | None = None,
+    memory: int | None = None,
+    limit: float | None = None,
+    retry_failed: bool = False,
+    train: str = TRAIN,
+    progress: Callable[[Report], None] = lambda _: None,
+) -> Result:
+    """Compute every shard that the folder does not hold yet.
+
+    `memory` is the number of bytes that all workers together may take, `limit` the seconds that one chunk may take. With
+    `retry_failed` shards in which a case failed are computed again. `train` names another function in place of `train_many`.
+    """
+    engine = InProcess() if engine is None else engine
+    plan, path = Plan(design), Path(folder).absolute()
+    kept = Store.enter(path, design)
+    if retry_failed:
+        kept.drop_failed()
+    missing = kept.missing(plan)
+    work = Work(design.text, str(path), train, limit, share(plan, memory, engine.workers))
+    for report in engine.run(work, missing):
+        progress(report)
+    found = kept.found()
+    if absent := plan.shards - len(found):
+        raise ValueError(f"{folder} must hold {plan.shards} shards at the end, but {absent} are missing: were files removed?")
+    return Result(str(folder), plan.cases, plan.shards, len(missing), sum(reported(paths[0])[1] for paths in found.values()))
+
+
+def share(plan: Plan, memory: int | None, workers: int) -> int | None:
+    """What each worker may use for its cases; refuse a budget in which not even one chunk fits beside the program."""
+    if memory is None:
+        return None
+    left = memory // workers - PROCESS
+    least = plan.design.chunk * max(case_bytes(shape, plan.updates(shape)) for shape in plan.shapes)
+    if left < least:
+        need = (PROCESS + least) * workers
+        rule = f"memory must be at least {need / 1e9:.2g} GB for {workers} worker{'s' * (workers > 1)} on this design"
+        raise ValueError(f"{rule}, but it is {memory / 1e9:.2g} GB")
+    return left
+
+
+def summary(result: Result) -> dict[str, Any]:
+    """The same for machines."""
+    return asdict(result)

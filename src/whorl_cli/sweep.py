@@ -1,0 +1,109 @@
+"""`whorl sweep`: many cases over any parameter, here or on a cluster."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from whorl_cli import _output, _study
+
+STORY = """Train coupled pairs over a grid or a random design of parameters, from ten to 1e8 and more.
+The folder is all that a sweep remembers: interrupted, it goes on with the shards that are
+missing, on this or any other engine, and ends with the same files.
+
+  whorl sweep examples/sweep.toml --dry-run
+  whorl sweep examples/sweep.toml --out runs/mine --engine processes
+  whorl sweep examples/sweep.toml --out runs/mine --scheduler-file scheduler.json
+
+A case that fails is a row with a reason. docs/sweeps.md has the whole story."""
+EXIT = """exit codes:
+  0  done, and every case has a result
+  1  done, but cases failed: the column `reason` says why
+  2  bad input, or a file that could not be read or written"""
+ENGINES = ("local", "processes", "gpu", "cluster")
+
+
+def add(commands: Any) -> None:
+    """Put the command on the parser."""
+    parser = _output.command(commands, "sweep", call, "many cases over any parameter, here or on a cluster", STORY)
+    parser.epilog = EXIT
+    parser.add_argument("design", type=Path, metavar="DESIGN.toml", help="design file")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="folder of the sweep (default: runs/NAME, the design's name)")
+    parser.add_argument("--dry-run", action="store_true", help="say how many cases there are and about what they cost, and stop")
+    parser.add_argument("--engine", choices=ENGINES, help="who computes (default: local; cluster where a scheduler is named)")
+    parser.add_argument("--workers", type=int, metavar="N", help="processes of the engine of that name (default: every core)")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="address of a dask scheduler, such as tcp://host:8786")
+    parser.add_argument("--scheduler-file", type=Path, metavar="FILE", help="the file that `dask scheduler --scheduler-file` wrote")
+    parser.add_argument("--memory", type=size, metavar="SIZE", help="what all workers together may use, such as 2GB")
+    parser.add_argument("--limit", type=float, metavar="SECONDS", help="what one chunk of cases may take before it is ended")
+    parser.add_argument("--retry-failed", action="store_true", help="compute shards in which a case failed again")
+
+
+def size(text: str) -> int:
+    """Bytes, from a number with or without a unit."""
+    units = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+    digits = text.strip().rstrip("BKMGTIbkmgti ")
+    try:
+        found = float(digits) * units[text.strip()[len(digits) :].strip().upper()]
+    except (ValueError, KeyError):
+        found = 0.0
+    if not 0 < found < 2**63:
+        raise argparse.ArgumentTypeError(f"it must be a size such as 2GB, but it is {text!r}")
+    return int(found)
+
+
+def call(given: argparse.Namespace) -> int:
+    """Plan, or run what is missing."""
+    from whorl import sweep
+
+    _study.ready()
+    design = sweep.read(given.design)
+    plan, folder = sweep.Plan(design), given.out or Path("runs") / design.name
+    engine = _engine(given)
+    if given.dry_run:
+        return _plan_only(given, plan, engine.workers)
+    if given.limit is not None and not given.limit > 0:
+        raise ValueError(f"limit must be greater than 0, but it is {given.limit:g}")
+    with _study.bar(design.name, plan.shards, given.json) as progress:
+        done = sweep.sweep(
+            design,
+            folder,
+            engine=engine,
+            memory=given.memory,
+            limit=given.limit,
+            retry_failed=given.retry_failed,
+            progress=lambda report: progress(f"shard {report.number}"),
+        )
+    if given.json:
+        _output.say({"folder": done.folder, "cases": done.cases, "shards": done.shards, "computed": done.computed, "failed": done.failed})
+    else:
+        kept = f", {done.shards - done.computed} of them there already" if done.computed < done.shards else ""
+        _output.line(f"{done.cases} cases in {done.shards} shards{kept}; {done.failed} cases failed", f"table in {folder}")
+    return 1 if done.failed else 0
+
+
+def _engine(given: argparse.Namespace) -> Any:
+    from whorl import sweep
+
+    named = given.scheduler is not None or given.scheduler_file is not None
+    kind = given.engine or ("cluster" if named else "local")
+    if named != (kind == "cluster"):
+        raise ValueError(f"engine must be cluster where a scheduler is named, and only there, but it is {kind}")
+    if given.workers is not None and kind != "processes":
+        raise ValueError(f"workers must be left out unless the engine is processes, but the engine is {kind}")
+    if kind == "cluster":
+        return sweep.Cluster(given.scheduler, scheduler_file=given.scheduler_file)
+    return {"local": sweep.InProcess, "gpu": sweep.Devices}[kind]() if kind != "processes" else sweep.Processes(given.workers)
+
+
+def _plan_only(given: argparse.Namespace, plan: Any, workers: int) -> int:
+    about = plan.estimate(workers)
+    if given.json:
+        _output.say(about | {"workers": workers})
+        return 0
+    hours, rest = divmod(round(about["seconds"]), 3600)
+    cores = f"{workers} core{'s' * (workers > 1)}"
+    _output.line(
+        f"{about['cases']} cases of {about['shapes']} compiled shapes in {about['shards']} shards; {about['updates']:.3g} updates",
+        f"about {hours} h {rest // 60:02d} min {rest % 60:02d} s on {cores}, {about['bytes'] / 1e6:.3g} MB on the disk",
+    )
+    return 0
