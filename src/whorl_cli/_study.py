@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 
-def ready() -> None:
-    """Double precision, before anything is computed."""
+def ready(quick: bool = False) -> None:
+    """Double precision, before anything is computed; a smoke run compiles fast instead of running fast."""
     import jax
 
     jax.config.update("jax_enable_x64", True)
+    if quick:
+        jax.config.update("jax_disable_most_optimizations", True)
 
 
 @contextmanager

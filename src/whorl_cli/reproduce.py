@@ -26,7 +26,7 @@ def call(given: argparse.Namespace) -> int:
     """Run, audit, compare."""
     from whorl.study import published, reproduce
 
-    _study.ready()
+    _study.ready(given.quick)
     folder = given.out or Path("runs") / ("quick" if given.quick else "paper")
     verdicts, sound, findings = _study.conducted("studies", reproduce.paper(), folder, given)
     rows = [] if given.quick else published.table({v["study"]: reproduce.statistics(folder / v["study"]) for v in verdicts})
