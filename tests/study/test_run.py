@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import time
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -114,6 +115,25 @@ def test_what_was_computed_before_an_interruption_is_not_computed_again(tmp_path
     assert [path.name for path in (tmp_path / "run" / "mine" / ".work").iterdir()] == ["depth2.npz"]
     conduct(tmp_path / "run")
     assert sorted(computed) == ["depth1", "depth1", "depth2"]
+
+
+@pytest.mark.parametrize("kind", ["structural", "threshold"])
+def test_programs_that_call_lapack_are_never_run_side_by_side(kind, tmp_path, monkeypatch):
+    # Two of them at once have been seen to wait for each other forever.
+    running, most = [], []
+
+    def compute(p, stage):
+        running.append(stage)
+        most.append(len(running))
+        time.sleep(0.02)
+        running.remove(stage)
+        return {}
+
+    monkeypatch.setattr(run.KINDS[kind], "compute", compute)
+    monkeypatch.setattr(run, "judged", lambda kind, p, parts: list(parts))
+    study = small(kind, depths=[4, 3, 2, 1])
+    assert run._tables(study, tmp_path, False, run.silent) == run.KINDS[kind].stages(study.values())
+    assert max(most) == 1
 
 
 def test_a_damaged_piece_of_work_is_computed_again(tmp_path, finished):

@@ -75,7 +75,7 @@ def test_a_cluster_that_speaks_tls(tmp_path, monkeypatch, undisturbed):
     for role in ("SCHEDULER", "WORKER", "CLIENT"):
         monkeypatch.setenv(f"DASK_DISTRIBUTED__COMM__TLS__{role}__CERT", str(certificate))
         monkeypatch.setenv(f"DASK_DISTRIBUTED__COMM__TLS__{role}__KEY", str(key))
-    hands = Cluster(tmp_path, 2, "--protocol", "tls")
+    hands = Cluster(tmp_path, 2)
     security = Security(tls_ca_file=str(certificate), tls_client_cert=str(certificate), tls_client_key=str(key), require_encryption=True)
     try:
         hands.start()

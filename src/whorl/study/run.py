@@ -15,6 +15,7 @@ from whorl.study import columns, environment, foresight, gates, horizon, lock, s
 from whorl.study.design import Design
 
 KINDS = {"structural": structural, "threshold": threshold, "horizon": horizon, "foresight": foresight}
+ALONE = ("structural", "threshold")  # their programs call LAPACK in batches, and two such programs at once may wait for each other forever
 WORK = ".work"
 Progress = Callable[[str], None]  # told the name of every piece of work when it is done
 
@@ -131,7 +132,7 @@ def _tables(design: Design, work: Path, quick: bool, progress: Progress) -> dict
         return _kept(work / f"{stage}.npz", lambda: kind.compute(p, stage))
 
     # Most of a first run is compilation, which lets go of the interpreter: stages side by side use every core.
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(1 if design.kind in ALONE else os.cpu_count()) as pool:
         for stage, made in zip(stages, pool.map(part, stages), strict=True):
             parts[stage] = made
             progress(f"{design.name}: {stage}")
