@@ -232,7 +232,10 @@ def test_reproducing_prints_every_published_number_next_to_ours(tmp_path, monkey
     code, out, _ = whorl("reproduce")
     assert code == 0
     assert f"of {len(published_here)} numbers agree" in out
-    assert "published and here" in out
+    for number in published_here:
+        (line,) = [line for line in out.splitlines() if number.statistic in line.split()]
+        assert number.printed in line
+        assert by_name[number.statistic]["verdict"] in line
 
 
 @pytest.mark.usefixtures("bare")
