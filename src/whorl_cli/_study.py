@@ -7,13 +7,29 @@ from pathlib import Path
 from typing import Any
 
 
-def ready(quick: bool = False) -> None:
-    """Double precision, before anything is computed; a smoke run compiles fast instead of running fast."""
+def ready() -> None:
+    """Double precision, before anything is computed."""
     import jax
 
     jax.config.update("jax_enable_x64", True)
-    if quick:
-        jax.config.update("jax_disable_most_optimizations", True)
+
+
+@contextmanager
+def hurried(quick: bool) -> Iterator[None]:
+    """A smoke run compiles fast instead of running fast; programs of the two kinds differ in last bits and never serve each other."""
+    import jax
+
+    if not quick:
+        yield
+        return
+    before = jax.config.read("jax_disable_most_optimizations")
+    jax.clear_caches()
+    jax.config.update("jax_disable_most_optimizations", True)
+    try:
+        yield
+    finally:
+        jax.config.update("jax_disable_most_optimizations", before)
+        jax.clear_caches()
 
 
 @contextmanager

@@ -26,9 +26,10 @@ def call(given: argparse.Namespace) -> int:
     """Run, audit, compare."""
     from whorl.study import published, reproduce
 
-    _study.ready(given.quick)
+    _study.ready()
     folder = given.out or Path("runs") / ("quick" if given.quick else "paper")
-    verdicts, sound, findings = _study.conducted("studies", reproduce.paper(), folder, given)
+    with _study.hurried(given.quick):
+        verdicts, sound, findings = _study.conducted("studies", reproduce.paper(), folder, given)
     rows = [] if given.quick else published.table({v["study"]: reproduce.statistics(folder / v["study"]) for v in verdicts})
     good = _study.as_expected(verdicts, sound)
     if given.json:

@@ -4,6 +4,7 @@ import json
 import shutil
 from pathlib import Path
 
+import jax
 import pyarrow.parquet as pq
 import pytest
 
@@ -248,6 +249,7 @@ def test_reproducing_answers_1_when_a_verdict_differs(tmp_path, monkeypatch, who
     assert "no number in it means anything" in out
     assert "numbers agree" not in out
     assert Path("runs/quick/threshold/verdict.json").exists()
+    assert jax.config.read("jax_disable_most_optimizations") is False  # what runs later is compiled as ever
 
 
 @pytest.mark.slow

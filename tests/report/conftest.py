@@ -4,25 +4,17 @@ import pytest
 
 from report import folders
 from whorl import report
-from whorl.study import published
 
 SCRIPT = "<script>alert(1)</script>"
 
 
 @pytest.fixture(scope="session")
-def distributions():
-    """Distributions with a known middle in place of those that ship."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(published, "distribution", folders.spread)
-        yield
-
-
-@pytest.fixture(scope="session")
-def paper(tmp_path_factory, distributions):
-    """The paper's three studies, audited, with a figure each."""
+def paper(tmp_path_factory):
+    """The paper's three studies, audited, with a figure each, next to distributions with a known middle."""
     root = folders.write_run(tmp_path_factory.mktemp("run") / "paper", folders.paper(), figures=("one",))
     folders.store.write(root / "figures" / "concept.png", folders.png())
-    report.write(root)
+    with folders.known_middle():
+        report.write(root)
     return root
 
 

@@ -60,4 +60,4 @@ def changed(text, **others):
 
 def files(folder):
     """The names of all shards; the hash in each is that of its bytes."""
-    return sorted(path.name for path in Path(folder).glob("shards/*"))
+    return sorted(path.name for path in Path(folder).glob("shards/*.parquet"))

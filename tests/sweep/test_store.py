@@ -63,11 +63,15 @@ def test_a_damaged_shard_is_found_by_its_hash_and_computed_again(undisturbed, tm
     assert files(folder) == undisturbed[1]
 
 
-def test_what_a_killed_writer_left_is_swept_away(undisturbed, tmp_path):
+def test_what_a_killed_writer_left_is_swept_away_but_not_what_is_being_written(undisturbed, tmp_path):
     folder = copied(undisturbed, tmp_path)
-    (folder / "shards" / f".{undisturbed[1][0]}.123.part").write_bytes(b"half")
+    old, new = (folder / "shards" / f".{undisturbed[1][0]}.{number}.part" for number in (123, 124))
+    for path in (old, new):
+        path.write_bytes(b"half")
+    os.utime(old, (0, 0))
     again(folder)
-    assert sorted(path.name for path in (folder / "shards").iterdir()) == undisturbed[1]
+    assert (old.exists(), new.exists()) == (False, True)
+    assert files(folder) == undisturbed[1]
 
 
 def test_a_folder_of_another_design_or_of_nobody_is_refused_and_left_alone(undisturbed, tmp_path):

@@ -6,6 +6,7 @@ name; anything else is computed again. Equal shards are equal files under equal 
 
 import contextlib
 import re
+import time
 from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
@@ -21,6 +22,7 @@ from whorl.sweep.design import RULES, Sweep, parse
 from whorl.sweep.guard import failed
 from whorl.sweep.plan import Cases, Plan, Shard
 
+STALE = 600.0  # seconds after which an unfinished file is nobody's any more
 NAME = re.compile(r"(\d{8,})-([0-9a-f]{64})\.parquet")
 TYPES = {name: pa.int64() for name in ("mixtures", "depth", "width", "epochs")} | {
     name: pa.string() for name in ("policy", "gate", "order")
@@ -85,13 +87,20 @@ class Store:
         if place.exists():
             if place.read_bytes() != design.text:
                 raise ValueError(f"{folder} must be a folder of this design, but its design.toml differs: name another folder")
-            store.sweep(folder)
+            self.tidy()
             return self
         if folder.exists() and (not folder.is_dir() or any(not store.is_part(path, of=place) for path in folder.iterdir())):
             raise ValueError(f"{folder} must be empty, new, or the folder of a sweep, but it is none of these")
         store.sweep(folder)
         store.write(place, design.text)
         return self
+
+    def tidy(self) -> None:
+        """Remove what killed writers left behind, but not what another job on this folder may be writing now."""
+        for path in self.folder.rglob(f".*{store.TEMPORARY}"):
+            with contextlib.suppress(FileNotFoundError):
+                if time.time() - path.stat().st_mtime > STALE:
+                    path.unlink()
 
     def design(self) -> Sweep:
         """What this folder is a sweep of."""
