@@ -113,7 +113,7 @@ def test_gradient_rules_follow_minus_the_gradient_times_the_rate(rule, rows):
 
 @pytest.mark.parametrize("name", ["sparse, rates of its own", "three layers"])
 @pytest.mark.parametrize("rows", [slice(None), slice(4, 5)], ids=["full batch", "selected"])
-@pytest.mark.parametrize("mu", [1e-2, 0.1, 10.0])
+@pytest.mark.parametrize("mu", [1e-2, *(pytest.param(mu, marks=pytest.mark.slow) for mu in (0.1, 10.0))])
 def test_gauss_newton_moves_as_the_leaky_law(name, rows, mu):
     found, wanted = (velocities(rule, NETS[name], X[rows], Y[rows]) for rule in (gauss_newton(mu), boundary(wh.leaky(mu))))
     # Two solves whose condition numbers are about ||K|| / mu, at most 500 here.
@@ -142,7 +142,9 @@ def test_gauss_newton_is_where_its_objective_is_flat():
 # Whole runs.
 
 
-@pytest.mark.parametrize("rule", [gauss_newton(0.1), boundary(wh.leaky(0.1))], ids=["gauss_newton", "boundary"])
+@pytest.mark.parametrize(
+    "rule", [gauss_newton(0.1), pytest.param(boundary(wh.leaky(0.1)), marks=pytest.mark.slow)], ids=["gauss_newton", "boundary"]
+)
 def test_a_run_is_the_native_learner_under_the_leaky_law(rule):
     run = learn(NET, X, Y, rule=rule, scale=0.3, epochs=30, seed=5)
     pair = wh.train(NET, X, Y, policy=wh.native(0.3, law=wh.rotational(base=wh.leaky(0.1))), epochs=30, seed=5)
@@ -160,7 +162,7 @@ def test_full_batch_gauss_newton_is_the_full_batch_leaky_law():
     assert float(runs[0].loss) < 1e-3 * float(runs[0].start)
 
 
-@pytest.mark.parametrize("full_batch", [False, True])
+@pytest.mark.parametrize("full_batch", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("rule", "stepper"),
     [

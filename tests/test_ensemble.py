@@ -48,9 +48,9 @@ def assert_same(result, number, pair):
     [
         wh.step_matched(0.2),
         wh.adaptive(0.2, omega=0.5),
-        wh.adaptive(0.1, gate="always"),
-        wh.native(0.2),
-        wh.step_matched(0.2, gate="never"),
+        pytest.param(wh.adaptive(0.1, gate="always"), marks=pytest.mark.slow),
+        pytest.param(wh.native(0.2), marks=pytest.mark.slow),
+        pytest.param(wh.step_matched(0.2, gate="never"), marks=pytest.mark.slow),
     ],
     ids=["step-matched", "adaptive", "always", "native", "never"],
 )
@@ -89,7 +89,7 @@ def test_another_leak_goes_through_the_lanes_too():
 @pytest.mark.parametrize(
     ("widths", "policy"),
     [
-        pytest.param((2, 4, 3), wh.adaptive(0.2), id="other widths"),
+        pytest.param((2, 4, 3), wh.adaptive(0.2), id="other widths", marks=pytest.mark.slow),
         pytest.param((3, 3), wh.adaptive(0.2, law=wh.rotational(base=wh.leaky(0.1), alpha=2.0)), id="another law", marks=pytest.mark.slow),
     ],
 )
@@ -135,6 +135,7 @@ def test_a_pair_does_not_change_when_others_join_it():
         np.testing.assert_array_equal(whole.gap[some], part.gap)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(150)
 def test_eight_thousand_pairs_reach_the_end_on_both_roads():
     nets, data = pairs_of(64, epochs=1)
@@ -147,6 +148,7 @@ def test_eight_thousand_pairs_reach_the_end_on_both_roads():
     np.testing.assert_allclose(by_lanes.gap, by_loop.gap, atol=1e-15)
 
 
+@pytest.mark.slow
 def test_a_pair_that_stops_does_not_disturb_the_others():
     nets, data = pairs_of(4)
     # Hardly more than the smallest number, in a column that must lose it.

@@ -52,6 +52,7 @@ def test_a_column_under_the_direct_law_moves_as_an_outside_solver_says():
     assert path.steps > 3
 
 
+@pytest.mark.slow
 def test_a_flow_keeps_mass_and_support_and_follows_every_sample():
     masks = [
         np.array([[True, False, True], [True, True, False], [False, True, True]]),
@@ -73,6 +74,7 @@ def test_a_flow_keeps_mass_and_support_and_follows_every_sample():
         path.at(4)
 
 
+@pytest.mark.slow
 def test_a_short_exponential_step_is_the_flow_to_second_order():
     net, times = NETS[2], np.array([0.0, 1e-3, 2e-3, 4e-3])
     path = wh.flow(net, INPUTS, TARGETS, wh.direct(), times)

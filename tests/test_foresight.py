@@ -83,7 +83,7 @@ def by_enumeration(net, task, order, turns, actions, horizon, scale, omega=1.0, 
         ((3, 3), steps(1.0, 0.5, 0.0), None, 1.0),
         ((3, 3), MIXED, 3, 1.0),
         ((3, 3, 3), TURNS, None, 1.0),
-        ((4, 3, 5), TURNS, 2, 1.0),
+        pytest.param((4, 3, 5), TURNS, 2, 1.0, marks=pytest.mark.slow),
     ],
     ids=["greedy", "three ahead", "steps", "mixed", "to the end", "other widths"],
 )
@@ -99,6 +99,7 @@ def test_a_rollout_chooses_what_enumeration_chooses(widths, actions, horizon, om
     assert pair.ledger.closed
 
 
+@pytest.mark.slow
 def test_a_wrong_schedule_is_believed():
     net, task, order, turns = problem((3, 3))
     believed = schedule.permuted(6, 1, 99)
@@ -108,7 +109,11 @@ def test_a_wrong_schedule_is_believed():
     assert np.asarray(pair.updates.choice).tolist() == choices
 
 
-@pytest.mark.parametrize("actions", [TURNS, steps(1.0, 0.75, 0.25), MIXED[:3]], ids=["turns", "steps", "mixed"])
+@pytest.mark.parametrize(
+    "actions",
+    [TURNS, *(pytest.param(some, marks=pytest.mark.slow) for some in (steps(1.0, 0.75, 0.25), MIXED[:3]))],
+    ids=["turns", "steps", "mixed"],
+)
 def test_who_sees_to_the_end_never_finishes_behind(actions):
     nets, data, plan = many(24)
     result = wh.train_many(nets, *data, policy=rollout(0.2, horizon=None, actions=actions), **plan, record=True)
@@ -137,6 +142,7 @@ def test_a_negative_amount_turns_against_the_schedule():
     assert other.ledger.closed
 
 
+@pytest.mark.slow
 def test_a_reading_in_error_decides():
     errors = np.zeros((6, 3))
     errors[:, 2] = -1.0  # this action is read as a loss of zero
@@ -166,8 +172,8 @@ def spoilt(count, updates, seed=0):
     }
 
 
-@pytest.mark.parametrize("tables", [{}, spoilt(3, 18)], ids=["plain", "spoilt"])
-@pytest.mark.parametrize("horizon", [3, None])
+@pytest.mark.parametrize("tables", [pytest.param({}, marks=pytest.mark.slow), spoilt(3, 18)], ids=["plain", "spoilt"])
+@pytest.mark.parametrize("horizon", [pytest.param(3, marks=pytest.mark.slow), None])
 def test_the_lanes_look_ahead_as_the_general_loop_does(tables, horizon):
     nets, data, plan = many(3)
     policy = rollout([0.1, 0.2, 0.15], horizon=horizon, **tables)
@@ -185,6 +191,7 @@ def test_the_lanes_look_ahead_as_the_general_loop_does(tables, horizon):
     assert lanes.closure.max() <= 1e-14
 
 
+@pytest.mark.slow
 def test_a_pair_of_an_ensemble_is_the_pair_alone():
     nets, data, plan = many(3)
     tables = spoilt(3, 18)
@@ -205,7 +212,7 @@ def seen():
     return look(wh.native(0.2).law, net, task.inputs, task.targets, int(order[4]), int(turns[4]), jnp.asarray(4, dtype=jnp.int32), plan)
 
 
-@pytest.mark.parametrize("horizon", [2, None])
+@pytest.mark.parametrize("horizon", [2, pytest.param(None, marks=pytest.mark.slow)])
 def test_the_costate_gives_the_derivatives_of_the_loss_ahead(seen, horizon):
     policy = costate(0.2, horizon=horizon, order=2)
     width = 2e-3
@@ -226,7 +233,7 @@ def test_the_costate_gives_the_derivatives_of_the_loss_ahead(seen, horizon):
     assert bend == pytest.approx((above - 2 * at + below) / width**2, rel=1e-3)
 
 
-@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("order", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_the_costate_turns_within_its_bounds_and_its_ledger_closes(order):
     pair = trained(costate(0.2, horizon=None, omega=0.5, order=order), (3, 3, 3), 2)
     assert pair.updates is not None

@@ -73,6 +73,7 @@ def test_rock_paper_scissors_goes_around_and_keeps_its_invariant():
     assert np.ptp(path.y[0]) > 0.2
 
 
+@pytest.mark.slow
 def test_the_gradient_of_a_potential_is_closed_over_all_blocks():
     found = wh.integrability(jax.grad(potential), POINT)
     assert found.closed
@@ -80,6 +81,7 @@ def test_the_gradient_of_a_potential_is_closed_over_all_blocks():
     assert str(found).startswith("This field can be a gradient here: the rotational share of its derivative is ")
 
 
+@pytest.mark.slow
 def test_the_gradient_of_a_potential_does_not_circulate():
     steps = np.random.default_rng(1)
     loop = [steps.dirichlet(np.full(d, 5.0), size=6) for d in (3, 4)]

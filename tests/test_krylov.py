@@ -28,6 +28,7 @@ def test_the_wide_response_is_the_careful_one(broad, selected):
     np.testing.assert_allclose(response @ potential, expected, rtol=0, atol=1e-14 * float(jnp.abs(expected).max()))
 
 
+@pytest.mark.slow
 def test_the_wide_jet_is_the_careful_one(broad):
     net, inputs, targets = broad
     found = wh.curvature(net, inputs, targets, selected=1, law=wh.rotational(base=wh.krylov(wh.leaky(0.1), tol=1e-13)))
@@ -46,7 +47,9 @@ def test_a_krylov_base_turns_without_building_the_response(broad, monkeypatch):
     assert all(bool(jnp.all(jnp.isfinite(part))) for part in pair)
 
 
-@pytest.mark.parametrize("law", [wh.leaky(0.1), wh.leaky(1e-3), wh.spectral(lambda x: x / (1 + x)), wh.repair()])
+@pytest.mark.parametrize(
+    "law", [pytest.param(wh.leaky(0.1), marks=pytest.mark.slow), wh.leaky(1e-3), wh.spectral(lambda x: x / (1 + x)), wh.repair()]
+)
 def test_lanczos_reaches_the_dense_answer(law):
     net, task = wh.Network.random((4, 30, 30), seed=4, floor=0.1), wh.Task.random(4, 30, seed=5)
     response = wh.response(net, task.inputs, selected=0)

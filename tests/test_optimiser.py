@@ -131,6 +131,7 @@ def mixed(params, inputs):
     return sum(weight * hidden**2 @ layer.T for weight, layer in zip((0.3, 0.7), jnp.moveaxis(params["pair"], 2, 0), strict=True))
 
 
+@pytest.mark.slow
 def test_a_nonlinear_model_with_a_tree_of_parameters_learns():
     rng = np.random.default_rng(3)
     params = {

@@ -50,6 +50,7 @@ def test_the_spectrum_is_the_one_solved_by_hand(system):
     assert spectrum.rank == np.count_nonzero(system.eigenvalues)
 
 
+@pytest.mark.slow
 def test_the_factor_is_a_root_of_the_response_and_keeps_its_weak_modes():
     net = wh.Network.random((3,) * 7, imbalance=1.0, floor=0.4, seed=3, rates=[0.5, 1, 2, 1, 1, 0.25])
     driven = wh.response(net, SIX)

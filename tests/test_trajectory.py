@@ -17,7 +17,7 @@ def problem(depth, seed, imbalance=8.0):
     return wh.Network.random((3,) * (depth + 1), imbalance=imbalance, floor=0.1, seed=seed), wh.Task.random(3, 3, seed=seed + 100)
 
 
-@pytest.mark.parametrize("depth", [1, 3])
+@pytest.mark.parametrize("depth", [1, pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_pair_follows_the_plain_numpy_learner(name, depth):
     net, task = problem(depth, 3)
@@ -34,7 +34,15 @@ def test_a_pair_follows_the_plain_numpy_learner(name, depth):
         np.testing.assert_allclose(getattr(pair.updates.entry, term), rows[:, number], atol=1e-15)
 
 
-@pytest.mark.parametrize("policy", [wh.native(0.2), wh.step_matched(0.2), wh.adaptive(0.2), wh.adaptive(0.2, gate="always", omega=2.0)])
+@pytest.mark.parametrize(
+    "policy",
+    [
+        wh.native(0.2),
+        pytest.param(wh.step_matched(0.2), marks=pytest.mark.slow),
+        wh.adaptive(0.2),
+        pytest.param(wh.adaptive(0.2, gate="always", omega=2.0), marks=pytest.mark.slow),
+    ],
+)
 def test_the_ledger_of_every_policy_closes(policy):
     net, task = problem(4, 3)
     account = wh.train(net, task.inputs, task.targets, policy=policy, epochs=30, seed=2).ledger
@@ -88,6 +96,7 @@ def test_flipping_the_turns_reverses_every_sense():
     np.testing.assert_allclose(one.native.layers[0], two.native.layers[0], rtol=0)
 
 
+@pytest.mark.slow
 def test_states_are_kept_at_the_stride_asked_for():
     net, task = problem(2, 3)
     policy = wh.adaptive(0.2)
@@ -101,6 +110,7 @@ def test_states_are_kept_at_the_stride_asked_for():
         np.testing.assert_allclose(ours, theirs.layers[0], rtol=1e-14)
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_updates_that_are_not_kept():
     net, task = problem(1, 3)
     start = begin(net, task.inputs, task.targets)

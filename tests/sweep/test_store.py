@@ -166,6 +166,7 @@ def test_a_memory_budget_cuts_calls_and_changes_nothing(undisturbed, tmp_path):
         sweep.sweep(design(), tmp_path / "none", memory=10**8)
 
 
+@pytest.mark.slow
 def test_a_case_over_the_time_limit_is_a_row(tmp_path, monkeypatch):
     made = design(RANDOM, points=1)
     bad = sweep.Plan(made).of(sweep.Plan(made).shard(0)).free["omega"][0]
