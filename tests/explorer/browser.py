@@ -21,9 +21,9 @@ ARGUMENTS = [
 SERVE = "import sys; from whorl_cli import explore; import argparse; top = argparse.ArgumentParser(); explore.add(top.add_subparsers()); "
 SERVE += "given = top.parse_args(sys.argv[1:]); sys.exit(given.call(given))"
 
-# Move a slider twelve times, each when all has settled; how long until the picture is drawn, and until 300 networks are.
+# Move a slider twelve times, each when all has settled; how long until the paths, the five views and 300 networks are drawn.
 MEASURE = """async () => {
-  const field = document.getElementById('c-omega'), result = {picture: [], family: []};
+  const field = document.getElementById('c-omega'), result = {paths: [], picture: [], family: []};
   for (let k = 0; k < 12; k++) {
     const start = performance.now(), want = {};
     field.value = (1 + 0.3 * k).toFixed(1);
@@ -33,6 +33,7 @@ MEASURE = """async () => {
       while (!test()) await new Promise((done) => setTimeout(done, 2));
       return Math.round(performance.now() - start);
     };
+    result.paths.push(await until(() => document.body.dataset.paths === query));
     result.picture.push(await until(() => document.body.dataset.shows === query));
     result.family.push(await until(() => document.body.dataset.family === query));
     await until(() => document.body.dataset.settled === location.search.slice(1));

@@ -13,6 +13,9 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 
+CALM = 3.0  # seconds without a request after which nobody seems to play
+
+
 class BusyError(RuntimeError):
     """More was asked than can be done soon."""
 
@@ -27,14 +30,16 @@ class Work:
         self._patience = patience
         self._compiled: set[Hashable] = set()
         self._asked = 0  # visitors who wait for a cold program
+        self._last = -CALM  # when somebody asked for anything
         self._count = threading.Lock()
-        self.warming = Warming()
+        self.warming: Warming = Warming()
 
     def do(self, program: Hashable, call: Callable[[], Any]) -> Any:
         """Call, in the lane that `program` belongs to."""
         if not self._room.acquire(blocking=False):
             raise BusyError("the explorer must finish what it was asked before, but too many requests wait: it tries again by itself")
         cold = program not in self._compiled
+        self._last = time.monotonic()
         try:
             self._ask(cold)
             return self._in_lane(program, call)
@@ -63,10 +68,10 @@ class Work:
         self._compiled.add(program)
 
     def _step_back(self) -> None:
-        """Warm on only while nobody waits, and behind everything else that runs."""
+        """Warm on only while nobody waits or plays, and behind everything else that runs."""
         with contextlib.suppress(OSError, AttributeError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 15)
-        while self._asked:
+        while self._asked or time.monotonic() - self._last < CALM:
             time.sleep(0.05)
 
     def is_warm(self, program: Hashable) -> bool:
@@ -100,7 +105,9 @@ class Warming:
     """How far the warming is."""
 
     def __init__(self, needed: int = 0) -> None:
-        self.needed, self.done, self.label = needed, 0, ""
+        self.needed: int = needed
+        self.done: int = 0
+        self.label: str = ""
 
     @property
     def ready(self) -> bool:

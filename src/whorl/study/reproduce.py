@@ -1,6 +1,7 @@
 """Several studies into one folder, described, sealed and audited."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +26,14 @@ def conduct(
 ) -> list[dict[str, Any]]:
     """Run studies, or finish them; `adorn` may add figures before the folder is sealed. Answers with the verdicts."""
     environment = run.enter(folder, [design for design, _ in studies], quick)
-    verdicts = [
-        run.run(design, folder / design.name, registered=registered, quick=quick, csv=csv, progress=progress)
-        for design, registered in studies
-    ]
+
+    def one(design: Design, registered: dict[str, Any]) -> dict[str, Any]:
+        return run.run(design, folder / design.name, registered=registered, quick=quick, csv=csv, progress=progress)
+
+    # Most of a run is compilation on one core: a study that need not be alone has the other one.
+    with ThreadPoolExecutor(1) as pool:
+        beside = {design.name: pool.submit(one, design, registered) for design, registered in studies if design.kind not in run.ALONE}
+        verdicts = [beside[design.name].result() if design.name in beside else one(design, registered) for design, registered in studies]
     if adorn is not None:
         adorn(folder)
     keys = ("verdict", "expected", "registered", "quick")

@@ -82,19 +82,36 @@ const frames = (() => {
     return change;
   }
 
-  function show(plot, moving, moment) {
-    if (!moving || !plot.data) return;
+  // What every moving trace looks like at a moment, and the note.
+  function looks(moving, moment) {
     const nodes = moving.traces.find((trace) => trace.how === "nodes");
     const drawn = nodes ? network(nodes.values, Math.min(moment, nodes.values.numbers.length - 1)) : null;
-    const changes = {}, indices = [];
-    for (const trace of moving.traces) {
-      const change = look(trace, trace.how === "bars" ? Math.min(moment, trace.values.y.length - 1) : moment, drawn);
-      for (const [key, value] of Object.entries(change)) (changes[key] ||= []).push(value);
-      indices.push(trace.index);
-    }
-    const layout = moving.notes ? { "annotations[0].text": moving.notes[Math.min(moment, moving.notes.length - 1)] } : {};
-    if (indices.length || moving.notes) Plotly.update(plot, changes, layout, indices);
+    const changes = moving.traces.map((trace) => look(trace, trace.how === "bars" ? Math.min(moment, trace.values.y.length - 1) : moment, drawn));
+    return { changes, note: moving.notes ? moving.notes[Math.min(moment, moving.notes.length - 1)] : null };
   }
 
-  return { taken, show };
+  // Set a figure that is not drawn yet to a moment.
+  function place(figure, moving, moment) {
+    const { changes, note } = looks(moving, moment);
+    changes.forEach((change, number) => {
+      const trace = figure.data[moving.traces[number].index];
+      for (const [key, value] of Object.entries(change)) {
+        const [outer, inner] = key.split(".");
+        if (inner) (trace[outer] ||= {})[inner] = value; else trace[outer] = value;
+      }
+    });
+    if (note !== null) figure.layout.annotations[0].text = note;
+  }
+
+  // Move a figure that is drawn.
+  function show(plot, moving, moment) {
+    if (!moving || !plot.data) return;
+    const { changes, note } = looks(moving, moment);
+    const columns = {};
+    for (const change of changes) for (const [key, value] of Object.entries(change)) (columns[key] ||= []).push(value);
+    const layout = note === null ? {} : { "annotations[0].text": note };
+    if (changes.length || note !== null) Plotly.update(plot, columns, layout, moving.traces.map((trace) => trace.index));
+  }
+
+  return { taken, place, show };
 })();

@@ -63,16 +63,17 @@
   const theme = () => document.documentElement.dataset.theme;
   function channel(name, use) {
     let busy = false, again = false, shown = "";
-    async function ask(force = false) {
+    const wanted = () => theme() + "?" + (name === "instant" ? query() : query(false));
+    async function ask() {
       if (busy) { again = true; return; }
-      const address = name === "instant" ? query() : query(false), key = theme() + "?" + address;
-      if (!force && key === shown) return;
+      const key = wanted();
+      if (key === shown) return;
       busy = true;
       const slow = setTimeout(() => say("Computing…"), 350);
       try {
-        const reply = await fetch(`/${name}/${theme()}?${address}`);
+        const reply = await fetch(`/${name}/${key}`);
         const answer = await reply.json();
-        if (reply.ok) { shown = key; if (name === "picture") refuse(standing); use(answer); }
+        if (reply.ok) { shown = key; if (name === "picture") refuse(standing); await use(answer, key.slice(key.indexOf("?") + 1)); }
         else if (answer.busy) { await new Promise((done) => setTimeout(done, 700)); again = true; }
         else { shown = key; refuse(answer.error); }
       } catch { refuse("The server does not answer. Is it still running?"); }
@@ -81,23 +82,28 @@
       settle();
       if (again) { again = false; ask(); }
     }
-    return { ask, idle: () => !busy };
+    return { ask, idle: () => !busy, fresh: () => !busy && wanted() === shown };
   }
 
   function draw(name, figure) {
-    const plot = $(`plot-${name}`);
     figures[name] = frames.taken(figure);
-    Plotly.react(plot, figure.data, figure.layout, CONFIG);
-    frames.show(plot, figures[name], frame());
+    frames.place(figure, figures[name], frame());
+    Plotly.react($(`plot-${name}`), figure.data, figure.layout, CONFIG);
   }
 
-  const picture = channel("picture", (answer) => {
+  // The paths move first; the other two questions wait until the picture is drawn.
+  const FIRST = ["simplex", "spiral"], breath = () => new Promise((done) => setTimeout(done));
+  const picture = channel("picture", async (answer, address) => {
     made = answer.made;
     for (const [name, title] of Object.entries(answer.titles)) $(`title-${name}`).textContent = title;
-    for (const [name, figure] of Object.entries(answer.figures)) draw(name, figure);
+    for (const name of FIRST) draw(name, answer.figures[name]);
+    document.body.dataset.paths = address;
+    await breath();
+    for (const [name, figure] of Object.entries(answer.figures)) if (!FIRST.includes(name)) draw(name, figure);
     $("note").textContent = answer.note;
     document.body.dataset.drawn = String(Number(document.body.dataset.drawn || 0) + 1);
-    document.body.dataset.shows = query(false);
+    document.body.dataset.shows = address;
+    others();
   });
   const instant = channel("instant", (answer) => {
     for (const [name, figure] of Object.entries(answer.figures)) draw(name, figure);
@@ -116,7 +122,8 @@
   }
   const family = channel("family", (answer) => { for (const [name, figure] of Object.entries(answer.figures)) draw(name, figure); document.body.dataset.family = query(false); });
 
-  function ask(force = false) { picture.ask(force); instant.ask(force); family.ask(force); }
+  function others() { instant.ask(); family.ask(); }
+  function ask() { if (picture.fresh()) others(); else picture.ask(); }
   let standing = $("refusal").textContent; // why the address was refused stays to be read until something is changed
   const refuse = (text) => { $("refusal").textContent = text || ""; };
   const say = (text) => { $("status").textContent = text; };

@@ -1,0 +1,35 @@
+"""How long does a slider take to move the picture: depth 6, width 3, 300 networks, in a real browser on the same machine?
+
+Needs a Chromium and the test dependencies. Prints medians of twelve moves, each made when everything had settled.
+
+    python benchmarks/slider.py
+"""
+
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from explorer.browser import ARGUMENTS, MEASURE, chromium, served, settled
+
+NAMES = {"paths": "both paths have moved", "picture": "all five views of the run", "family": "300 networks"}
+
+
+def main():
+    with tempfile.TemporaryDirectory() as cache, served(cache) as (address, _), sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
+        page = browser.new_context(viewport={"width": 1400, "height": 900}).new_page()
+        page.goto(f"{address}?depth=6&shown=all&turn=fair")
+        settled(page)
+        page.evaluate(MEASURE)  # what is compiled at a first change is not a slider's time
+        times = page.evaluate(MEASURE)
+        browser.close()
+    for name, what in NAMES.items():
+        print(f"{what:<28}{statistics.median(times[name]):>6.0f} ms, from {min(times[name])} to {max(times[name])}")
+
+
+if __name__ == "__main__":
+    main()
