@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 READY = $(VENV)/.ready
 
-.PHONY: help setup reproduce test test-slow test-browser check-crate lint types lock clean
+.PHONY: help setup reproduce test test-slow test-browser check-crate check-release mutants docs lint types lock clean
 
 help:
 	@echo "make setup      create $(VENV) from requirements.lock"
@@ -13,6 +13,9 @@ help:
 	@echo "make test-slow  everything but the browser tests, the slow tests too, with many more random networks"
 	@echo "make test-browser  the tests that drive a Chromium, which must be installed"
 	@echo "make check-crate   let roc-validator read runs/paper, in an environment of its own"
+	@echo "make check-release  what others wrote to check a package, each in an environment of its own (docs/about/release.md)"
+	@echo "make mutants    change the mathematics at random in a copy, and see whether the tests notice (docs/about/mutants.md; an hour)"
+	@echo "make docs       the documentation, into docs/_build/html"
 	@echo "make lock       resolve requirements.lock anew (needs uv)"
 
 setup: $(READY)
@@ -28,7 +31,7 @@ reproduce: setup
 	$(BIN)/whorl reproduce --out runs/paper
 
 test: setup lint types
-	$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow and not browser"
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow and not browser"
 
 test-slow: setup
 	WHORL_EXAMPLES=thorough $(BIN)/python -m pytest -n auto --dist loadfile --timeout 3600 -m "not browser"
@@ -42,6 +45,19 @@ check-crate: reproduce
 	.venv-crate/bin/python tools/check_crate.py runs/paper \
 		--context "$$($(BIN)/python -c 'import rocrate, pathlib; print(pathlib.Path(rocrate.__file__).parent / "data" / "ro-crate.jsonld")')"
 
+check-release: setup
+	$(PYTHON) tools/check_release.py --developer $(BIN)/python
+
+mutants: setup
+	$(PYTHON) -m venv .venv-mutants
+	.venv-mutants/bin/python -m pip install --quiet "cosmic-ray>=8.7"
+	rm -rf .mutants && mkdir .mutants && git archive HEAD | tar -x -C .mutants
+	PATH="$(CURDIR)/.venv-mutants/bin:$$PATH" .venv-mutants/bin/python tools/mutate.py .mutants --python $(CURDIR)/$(BIN)/python --part core
+	PATH="$(CURDIR)/.venv-mutants/bin:$$PATH" .venv-mutants/bin/python tools/mutate.py .mutants --python $(CURDIR)/$(BIN)/python --part audit
+
+docs: setup
+	$(BIN)/sphinx-build -b html -W --keep-going -n -E -q docs docs/_build/html
+
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -53,4 +69,4 @@ lock:
 	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --group dev --all-extras --no-header pyproject.toml -o requirements.lock
 
 clean:
-	rm -rf $(VENV) .venv-crate runs .pytest_cache .ruff_cache .hypothesis
+	rm -rf docs/_build $(VENV) .venv-crate .venv-release .venv-mutants .mutants dist runs .pytest_cache .ruff_cache .hypothesis

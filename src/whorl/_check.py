@@ -13,6 +13,7 @@ import numpy as np
 from jax.core import Tracer
 from jax.typing import ArrayLike
 
+MOST = 2**63  # beyond what any index can hold
 # What may stand where an array is asked for: arrays of JAX and NumPy, numbers, and nested lists.
 Numbers = ArrayLike | Sequence[Any]
 
@@ -20,6 +21,15 @@ Numbers = ArrayLike | Sequence[Any]
 def known(*values: Any) -> bool:
     """Say whether every value is there to be looked at, rather than traced."""
     return not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(values))
+
+
+def shown(value: Any) -> str:
+    """A value as it was given, in one line and cut to what fits into a sentence."""
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # Python writes no whole number of more than some thousand digits
+        return "a very long number"
+    return text if len(text) <= 80 else text[:77] + "..."
 
 
 def mass_tolerance(dtype: Any) -> float:
@@ -40,14 +50,26 @@ def array(name: str, value: Numbers, ndim: int, dtype: Any = None) -> jax.Array:
     return result
 
 
+def numpy(name: str, value: Any) -> np.ndarray:
+    """Whatever NumPy makes of a value, which must be rectangular."""
+    try:
+        return np.asarray(value)
+    except ValueError as ragged:
+        raise ValueError(f"{name} must be a rectangular array of numbers, but its rows have different lengths") from ragged
+
+
+def axes(name: str, value: Any) -> int:
+    """How many axes a value has; a traced one says so itself."""
+    return value.ndim if hasattr(value, "ndim") else numpy(name, value).ndim
+
+
 def _floating(name: str, value: Any, dtype: Any) -> jax.Array:
     if not isinstance(value, jax.Array):
-        try:
-            value = np.asarray(value)
-        except ValueError as ragged:
-            raise ValueError(f"{name} must be a rectangular array of numbers, but its rows have different lengths") from ragged
+        value = numpy(name, value)
         if value.dtype.kind not in "fiub":
             raise ValueError(f"{name} must hold real numbers, but its type is {value.dtype}")
+        if value.dtype.itemsize > 8:
+            raise ValueError(f"{name} must hold numbers of at most 64 bits, but its type is {value.dtype}")
         if value.dtype.kind != "f":
             value = value.astype(np.float64)
     elif jnp.issubdtype(value.dtype, jnp.complexfloating):
@@ -78,9 +100,9 @@ def entry(index: tuple[int, ...]) -> str:
 def scalar(name: str, value: ArrayLike, *, above: float | None = None, least: float | None = None) -> jax.Array:
     """A finite real number, optionally `> above` or `>= least`."""
     if not isinstance(value, jax.Array):
-        seen = np.asarray(value)
+        seen = numpy(name, value)
         if seen.ndim or seen.dtype.kind not in "fiu":
-            raise ValueError(f"{name} must be a real number, but it is {value!r}")
+            raise ValueError(f"{name} must be a real number, but it is {shown(value)}")
         # A Python number stays weakly typed, so that it takes on the precision of the network it meets, and known, even under jit.
         with jax.ensure_compile_time_eval():
             value = jnp.asarray(float(seen))
@@ -96,27 +118,30 @@ def scalar(name: str, value: ArrayLike, *, above: float | None = None, least: fl
 def instance(name: str, value: Any, kind: type) -> None:
     """An object of the library's own."""
     if not isinstance(value, kind):
-        raise ValueError(f"{name} must be a {kind.__name__}, but it is {value!r}")
+        raise ValueError(f"{name} must be a {kind.__name__}, but it is {shown(value)}")
 
 
 def listed(name: str, value: Any) -> list[Any]:
     """The items of a list, or of an array along its first axis."""
-    if isinstance(value, str) or not hasattr(value, "__len__") or not hasattr(value, "__getitem__"):
-        raise ValueError(f"{name} must be a list, but it is {value!r}")
+    odd = isinstance(value, str | bytes | dict | type) or getattr(value, "ndim", 1) == 0
+    if odd or not hasattr(value, "__len__") or not hasattr(value, "__getitem__"):
+        raise ValueError(f"{name} must be a list, but it is {shown(value)}")
     return [value[number] for number in range(len(value))]
 
 
 def count(name: str, value: Any, least: int = 1) -> int:
     """A whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}, but it is {value!r}")
+        raise ValueError(f"{name} must be a whole number of at least {least}, but it is {shown(value)}")
+    if value >= MOST:
+        raise ValueError(f"{name} must be a whole number of at most 63 bits, but it is {shown(value)}")
     return int(value)
 
 
 def index(name: str, value: Any, size: int) -> int:
     """A whole number in [0, size)."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise ValueError(f"{name} must be a whole number from 0 to {size - 1}, but it is {value!r}")
+        raise ValueError(f"{name} must be a whole number from 0 to {size - 1}, but it is {shown(value)}")
     if not 0 <= value < size:
         raise ValueError(f"{name} must be a whole number from 0 to {size - 1}, but it is {value}")
     return int(value)

@@ -18,8 +18,8 @@ def widths(given: Sequence[int]) -> tuple[int, ...]:
         raise ValueError(f"widths must name at least an input and an output width, but it is {sizes}")
     for size in sizes:
         if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
-            raise ValueError(f"widths must be positive whole numbers, but one is {size!r}")
-    return sizes
+            raise ValueError(f"widths must be positive whole numbers, but one is {_check.shown(size)}")
+    return tuple(_check.count("widths", size) for size in sizes)
 
 
 def layers(given: Sequence[Numbers], support: Sequence[Numbers] | None) -> tuple[Array, ...]:
@@ -62,7 +62,7 @@ def masks(shapes: Sequence[tuple[int, ...]], support: Sequence[Numbers] | None) 
     """One boolean array a layer; all true where no support was given."""
     if support is None:
         return [np.ones(shape, dtype=bool) for shape in shapes]
-    given = [np.asarray(mask) for mask in support]
+    given = [_check.numpy(f"support {number}", mask) for number, mask in enumerate(_check.listed("support", support))]
     if len(given) != len(shapes):
         raise ValueError(f"support must hold one array a layer, but there are {len(given)} arrays and {len(shapes)} layers")
     for number, (mask, shape) in enumerate(zip(given, shapes, strict=True)):
@@ -76,14 +76,14 @@ def masks(shapes: Sequence[tuple[int, ...]], support: Sequence[Numbers] | None) 
 
 def rates(given: Any, of: Sequence[Array]) -> tuple[Array, ...]:
     """One positive number a column, from one number in all, one a layer or one a column."""
-    if not isinstance(given, list | tuple) and np.ndim(given) == 0:
+    if not isinstance(given, list | tuple) and _check.axes("rates", given) == 0:
         given = [given] * len(of)
     if len(given) != len(of):
         raise ValueError(f"rates must be one number or one entry a layer, but there are {len(given)} entries and {len(of)} layers")
     result = []
     for number, (rate, layer) in enumerate(zip(given, of, strict=True)):
         name = f"rates of layer {number}"
-        values = _check.array(name, rate, np.ndim(rate), layer.dtype)
+        values = _check.array(name, rate, _check.axes(name, rate), layer.dtype)
         if values.shape not in ((), (layer.shape[1],)):
             raise ValueError(f"{name} must be one number or one a column, {layer.shape[1]}, but the shape is {values.shape}")
         if _check.known(values) and (np.asarray(values) <= 0).any():
@@ -92,17 +92,28 @@ def rates(given: Any, of: Sequence[Array]) -> tuple[Array, ...]:
     return tuple(result)
 
 
+def floating(given: Any) -> np.dtype:
+    """A type that weights may have."""
+    try:
+        dtype = np.dtype(given)
+    except TypeError as unknown:
+        raise ValueError(f"dtype must be a floating type, but it is {_check.shown(given)}") from unknown
+    if dtype.kind != "f":
+        raise ValueError(f"dtype must be a floating type, but it is {dtype}")
+    return dtype
+
+
 def generator(seed: int | np.random.Generator | None) -> np.random.Generator:
     """Random numbers from a seed that was given: never from the clock."""
     if not isinstance(seed, np.random.Generator) and (isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0):
-        raise ValueError(f"seed must be a non-negative whole number or a NumPy Generator, but it is {seed!r}")
+        raise ValueError(f"seed must be a non-negative whole number or a NumPy Generator, but it is {_check.shown(seed)}")
     return np.random.default_rng(seed)
 
 
 def logits(shapes: Sequence[tuple[int, int]], seed: int | np.random.Generator | None, given: Sequence[Numbers] | None) -> list[np.ndarray]:
     """The logits that were given, or standard normal ones from the seed."""
     if given is not None:
-        draws = [np.asarray(_check.array(f"logits {number}", z, 2)) for number, z in enumerate(given)]
+        draws = [np.asarray(_check.array(f"logits {number}", z, 2)) for number, z in enumerate(_check.listed("logits", given))]
         if [z.shape for z in draws] != list(shapes):
             raise ValueError(f"logits must have the shapes {list(shapes)}, but they have {[z.shape for z in draws]}")
         return draws

@@ -46,7 +46,12 @@ from whorl.trajectory import how_it_ended, mean_loss
 
 
 class Rule(eqx.Module):
-    """A learner: what score every column gets from the residuals, and how a column moves along its score."""
+    """A learner: what score every column gets from the residuals, and how a column moves along its score.
+
+    Examples:
+        >>> isinstance(wh.natural_gradient(), wh.Rule)
+        True
+    """
 
     @abstractmethod
     def scores(self, net: Network, inputs: Flows, residual: Fields) -> Scores:
@@ -100,7 +105,13 @@ class GaussNewton(Rule):
 
 
 class Run(eqx.Module):
-    """One learner after its last update."""
+    """One learner after its last update.
+
+    Examples:
+        >>> run = wh.learn(net, x, y, rule=wh.exponentiated_gradient(), scale=0.2, epochs=2, seed=0)
+        >>> run.status
+        'completed 12 updates'
+    """
 
     net: Network
     start: Float[Array, ""]  # loss before the first update, mean over samples as everywhere here
@@ -135,24 +146,40 @@ class State(eqx.Module):
 
 
 def natural_gradient() -> NaturalGradient:
-    """Shahshahani natural gradient, along geodesics."""
+    """Shahshahani natural gradient, along geodesics.
+
+    Examples:
+        >>> rule = wh.natural_gradient()
+    """
     return NaturalGradient()
 
 
 def exponentiated_gradient() -> ExponentiatedGradient:
-    """Exponentiated gradient: entropic mirror descent."""
+    """Exponentiated gradient: entropic mirror descent.
+
+    Examples:
+        >>> rule = wh.exponentiated_gradient()
+    """
     return ExponentiatedGradient()
 
 
 def gauss_newton(mu: ArrayLike) -> GaussNewton:
-    """Damped metric Gauss-Newton, with damping `mu` > 0. Builds the dense Jacobian: for small networks and for comparisons."""
+    """Damped metric Gauss-Newton, with damping `mu` > 0. Builds the dense Jacobian: for small networks and for comparisons.
+
+    Examples:
+        >>> rule = wh.gauss_newton(0.1)
+    """
     return GaussNewton(_check.scalar("mu", mu, above=0.0))
 
 
 def boundary(law: Law) -> Boundary:
-    """The learner of a boundary law, such as `leaky(0.1)`: what `gauss_newton(0.1)` is, without a Jacobian."""
+    """The learner of a boundary law, such as `leaky(0.1)`: what `gauss_newton(0.1)` is, without a Jacobian.
+
+    Examples:
+        >>> rule = wh.boundary(wh.leaky(0.1))
+    """
     if not isinstance(law, Law):
-        raise ValueError(f"law must be a boundary law such as leaky(0.1), but it is {law!r}")
+        raise ValueError(f"law must be a boundary law such as leaky(0.1), but it is {_check.shown(law)}")
     return Boundary(law)
 
 
@@ -185,10 +212,15 @@ def learn(
     `schedule`, `epochs` and `seed` mean what they mean to `train`, and the same seed shows the same samples in the same order. With
     `full_batch` all residuals drive every update and the schedule only counts them, so that no seed is needed. `record` keeps the loss
     and the step of every update.
+
+    Examples:
+        >>> run = wh.learn(net, x, y, rule=wh.exponentiated_gradient(), scale=0.2, epochs=2, seed=0)
+        >>> bool(run.loss < run.start)
+        True
     """
     inputs, targets = checked_data(net, inputs, targets)
     if not isinstance(rule, Rule):
-        raise ValueError(f"rule must be natural_gradient(), gauss_newton(...) or your own Rule, but it is {rule!r}")
+        raise ValueError(f"rule must be natural_gradient(), gauss_newton(...) or your own Rule, but it is {_check.shown(rule)}")
     size = _check.scalar("scale", scale, above=0.0)
     order = _order(inputs.shape[0], epochs, seed, schedule, full_batch)
     start = State(net, jnp.zeros((), dtype=jnp.int32), jnp.ones((), dtype=bool))

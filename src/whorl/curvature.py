@@ -20,7 +20,13 @@ Scores = tuple[Layer, ...]
 
 
 class Curvature(eqx.Module):
-    """What a turn driven by one sample does to the whole data set, to second order in the step."""
+    """What a turn driven by one sample does to the whole data set, to second order in the step.
+
+    Examples:
+        >>> found = wh.curvature(wh.Network([[[0.1], [0.1], [0.8]]]), [[1.0]], [[0.3, 0.4, 0.3]], selected=0)
+        >>> found.favourable, found.predicted
+        (True, True)
+    """
 
     displacement: Fields  # G = J V, for every sample
     bending: Fields  # H_V, for every sample
@@ -49,7 +55,13 @@ class Curvature(eqx.Module):
 def turn_scores(
     net: Network, inputs: Numbers, targets: Numbers, *, selected: int | None, law: Rotational | None = None
 ) -> tuple[Scores, Scores]:
-    r"""The reciprocal and the unit rotational score, $s^0$ and $s^1$, driven by the selected sample (or by all)."""
+    r"""The reciprocal and the unit rotational score, $s^0$ and $s^1$, driven by the selected sample (or by all).
+
+    Examples:
+        >>> straight, turning = wh.turn_scores(net, x, y, selected=0)
+        >>> [score.shape for score in turning]
+        [(3, 3), (3, 3)]
+    """
     inputs, targets = checked_data(net, inputs, targets)
     return _turn_scores(net, inputs, targets, selected, rotational() if law is None else law)
 
@@ -58,6 +70,10 @@ def curvature(net: Network, inputs: Numbers, targets: Numbers, *, selected: int 
     """Would a turn help here? `selected` names the sample that drives the turn; None lets all of them.
 
     `law` makes the scores: `rotational()` through the repair of the response by default, or `rotational(base=leaky(mu))`.
+
+    Examples:
+        >>> print(wh.curvature(wh.Network([[[0.1], [0.1], [0.8]]]), [[1.0]], [[0.3, 0.4, 0.3]], selected=0))
+        A small turn would lower the mean loss: coefficient -0.9271875; the driving sample's ratio 5.88 agrees.
     """
     inputs, targets = checked_data(net, inputs, targets)
     law = rotational() if law is None else law
@@ -75,6 +91,11 @@ def even_difference(
     r"""The mean loss after the two turns less the mean loss after the reciprocal step, at a finite step (left side of Eq. 24).
 
     Divided by $\eta^2\Omega^2$ it tends to the coefficient. `size` is the step; the law's `omega` is the amount of turning.
+
+    Examples:
+        >>> start = wh.Network([[[0.1], [0.1], [0.8]]])
+        >>> round(float(wh.even_difference(start, [[1.0]], [[0.3, 0.4, 0.3]], selected=0, size=1e-3)) / 1e-6, 3)
+        -0.927
     """
     inputs, targets = checked_data(net, inputs, targets)
     size = _check.scalar("size", size, above=0.0)
@@ -106,7 +127,7 @@ def _turn_scores(net: Network, inputs: Array, targets: Array, selected: int | No
 def _driven(net: Network, inputs: Array, targets: Array, selected: int | None, law: Rotational) -> tuple[Response, tuple[Fields, Fields]]:
     """The response of the driving samples, and the reciprocal and the rotational potential on it."""
     if not isinstance(law, Rotational):
-        raise ValueError(f"law must be rotational(...), since it has to name a turn, but it is {law!r}")
+        raise ValueError(f"law must be rotational(...), since it has to name a turn, but it is {_check.shown(law)}")
     driven = response(net, inputs, selected=selected)
     return driven, law.parts(driven, selected_rows(targets, selected) - driven.flows[-1])
 

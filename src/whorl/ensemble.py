@@ -35,7 +35,15 @@ GENERAL_CHUNK = 64
 
 
 class Ensemble(eqx.Module):
-    """The ends of many coupled pairs and their accounts; every array has a leading axis, the pairs."""
+    """The ends of many coupled pairs and their accounts; every array has a leading axis, the pairs.
+
+    Examples:
+        >>> nets = wh.stack([net, net])
+        >>> data = [np.stack([rows, rows]) for rows in (x, y)]
+        >>> many = wh.train_many(nets, *data, policy=wh.native(0.1), schedule=[[0, 1], [2, 3]], turns=[[1, 1], [-1, 1]])
+        >>> many.completed.tolist(), many.gap.tolist()
+        ([True, True], [0.0, 0.0])
+    """
 
     nonreciprocal: Network
     native: Network
@@ -73,7 +81,12 @@ class Ensemble(eqx.Module):
 
 
 def stack(nets: Sequence[Network]) -> Network:
-    """Networks of one shape as one network whose arrays have a leading axis, as `train_many` takes them."""
+    """Networks of one shape as one network whose arrays have a leading axis, as `train_many` takes them.
+
+    Examples:
+        >>> wh.stack([net, net]).layers[0].shape
+        (2, 3, 3)
+    """
     if not nets:
         raise ValueError("nets must hold at least one network, but it is empty")
     for number, net in enumerate(nets):
@@ -102,10 +115,19 @@ def train_many(
     `(pairs, updates)`. `record` keeps the account and the losses of every update. `workers` is the number of threads, every core if
     left out; it changes how long a run takes and nothing else. `chunk` is the number of pairs that a core takes at once, a multiple of
     64; last bits may depend on it.
+
+    Examples:
+        >>> nets = wh.stack([net, net])
+        >>> data = [np.stack([rows, rows]) for rows in (x, y)]
+        >>> many = wh.train_many(nets, *data, policy=wh.native(0.1), schedule=[[0, 1], [2, 3]], turns=[[1, 1], [-1, 1]])
+        >>> many.made.tolist()
+        [2, 2]
     """
     data = _checked_data(nets, inputs, targets, schedule, turns)
     if not isinstance(policy, Policy):
-        raise ValueError(f"policy must be native(...), step_matched(...), adaptive(...) or your own Policy, but it is {policy!r}")
+        raise ValueError(
+            f"policy must be native(...), step_matched(...), adaptive(...) or your own Policy, but it is {_check.shown(policy)}"
+        )
     policy.check(data[0].shape[1], data[2].shape[1], data[0].shape[0])
     workers = (os.cpu_count() or 1) if workers is None else _check.count("workers", workers)
     size = _checked_chunk(chunk)
@@ -130,7 +152,7 @@ def _checked_data(nets: Network, inputs: Numbers, targets: Numbers, order: Numbe
     y = _check.compositions("targets", targets, widths[1], nets.dtype, pairs=pairs)
     if x.shape[1] != y.shape[1]:
         raise ValueError(f"targets must have one row an input, but there are {y.shape[1]} targets and {x.shape[1]} inputs")
-    given, senses = np.asarray(order), np.asarray(turns)
+    given, senses = _check.numpy("schedule", order), _check.numpy("turns", turns)
     for name, table in (("schedule", given), ("turns", senses)):
         if table.ndim != 2 or table.shape[0] != pairs:
             raise ValueError(f"{name} must have shape ({pairs}, updates), but its shape is {table.shape}")

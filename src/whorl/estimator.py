@@ -11,14 +11,13 @@ This file alone knows scikit-learn.
 """
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import jax
 import numpy as np
 from jaxtyping import Float
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags, check_array, check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
 from whorl import _check
@@ -27,6 +26,25 @@ from whorl.feedback import leaky, rotational
 from whorl.network import Network
 from whorl.policy import Policy, adaptive, step_matched
 from whorl.trajectory import Pair, train
+
+if TYPE_CHECKING:
+    # scikit-learn ships no types: this is what a type checker should know of its base classes.
+    class BaseEstimator:
+        """Parameters by name."""
+
+        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+        def set_params(self, **params: Any) -> Self: ...
+
+    class RegressorMixin:
+        """The coefficient of determination."""
+
+        def score(self, X: Any, y: Any, sample_weight: Any = None) -> float: ...
+        def __sklearn_tags__(self) -> Any: ...
+
+    class MultiOutputMixin:
+        """Several targets."""
+else:
+    from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
 Rows = Float[np.ndarray, "samples _parts"]
 LEARNERS = ("reciprocal", "exponentiated", "natural", "adaptive", "step_matched")
@@ -51,7 +69,17 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     After `fit`: `layers_`, the matrices from input to output; `n_iter_`, the number of updates; `loss_`, the mean loss at the end;
     `n_features_in_`, and `feature_names_in_` where the inputs had names.
+
+    Examples:
+        >>> from whorl.estimator import FlowRegressor
+        >>> model = FlowRegressor(epochs=20).fit(np.asarray(x), np.asarray(y))
+        >>> round(float(model.predict([[2.0, 1.0, 1.0]]).sum()), 12)
+        1.0
     """
+
+    layers_: list[np.ndarray]
+    n_iter_: int
+    loss_: float
 
     def __init__(
         self,
@@ -111,7 +139,7 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         y = check_array(y, ensure_2d=False, input_name="y")
         return super().score(X, self._closed("y", y), sample_weight)
 
-    def __sklearn_tags__(self) -> Tags:
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = True
         tags.target_tags.positive_only = True

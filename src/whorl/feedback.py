@@ -23,7 +23,12 @@ from whorl.turn import joint_skew, turned
 
 
 class Law(eqx.Module):
-    r"""A linear boundary law $v = \mathcal{B}e$."""
+    r"""A linear boundary law $v = \mathcal{B}e$.
+
+    Examples:
+        >>> isinstance(wh.direct(), wh.Law), isinstance(wh.rotational(), wh.Law)
+        (True, True)
+    """
 
     @abstractmethod
     def matrix(self, response: Response) -> Matrix:
@@ -43,7 +48,12 @@ class Law(eqx.Module):
 
 
 class SpectralLaw(Law):
-    r"""A law $v = r(K)e$ with $r \ge 0$ on the spectrum of $K$ (Eq. 14)."""
+    r"""A law $v = r(K)e$ with $r \ge 0$ on the spectrum of $K$ (Eq. 14).
+
+    Examples:
+        >>> wh.leaky(0.5).weight(jnp.array([0.5, 1.5])).tolist()
+        [1.0, 0.5]
+    """
 
     @abstractmethod
     def weight(self, eigenvalues: Float[Array, "n"]) -> Float[Array, "n"]:
@@ -113,7 +123,13 @@ class Spectral(SpectralLaw):
 
 
 class Rotational(Law):
-    r"""Turn the residual, then hand it to a spectral law: $\mathcal{B} = r(K)(\alpha P + \Omega C)$ (Eqs. 19, 20)."""
+    r"""Turn the residual, then hand it to a spectral law: $\mathcal{B} = r(K)(\alpha P + \Omega C)$ (Eqs. 19, 20).
+
+    Examples:
+        >>> K = wh.response(net, x, selected=0)
+        >>> wh.rotational(alpha=1.0, omega=2.0).mixer(K).shape
+        (2, 2)
+    """
 
     alpha: Float[Array, ""]
     omega: Float[Array, ""]
@@ -155,12 +171,24 @@ class Rotational(Law):
 
 
 def direct() -> Direct:
-    """The law that applies the error itself, v = e."""
+    """The law that applies the error itself, v = e.
+
+    Examples:
+        >>> K, e = wh.response(net, x), wh.residual(net, x, y)
+        >>> bool(np.allclose(wh.direct()(K, e), e))
+        True
+    """
     return Direct()
 
 
 def repair(tol: float = 1e-10) -> Repair:
-    """The law that undoes the response on its range, by the Moore-Penrose inverse: modes below `tol` times the largest are left."""
+    """The law that undoes the response on its range, by the Moore-Penrose inverse: modes below `tol` times the largest are left.
+
+    Examples:
+        >>> K, e = wh.response(net, x, selected=0), wh.residual(net, x, y)[:1]
+        >>> bool(np.allclose(K @ wh.repair()(K, e), e))
+        True
+    """
     tol = float(_check.scalar("tol", tol, least=0.0))
     if tol >= 1:
         raise ValueError(f"tol must be less than 1, but it is {tol:g}")
@@ -168,14 +196,27 @@ def repair(tol: float = 1e-10) -> Repair:
 
 
 def leaky(mu: ArrayLike) -> Leaky:
-    r"""The law that undoes the response up to a leak, $v = (K + \mu I)^{-1} e$, with `mu` > 0."""
+    r"""The law that undoes the response up to a leak, $v = (K + \mu I)^{-1} e$, with `mu` > 0.
+
+    Examples:
+        >>> K, e = wh.response(net, x), wh.residual(net, x, y)
+        >>> v = wh.leaky(0.1)(K, e)
+        >>> bool(np.allclose(K @ v + 0.1 * v, e))
+        True
+    """
     return Leaky(_check.scalar("mu", mu, above=0.0))
 
 
 def spectral(r: Callable[[Array], ArrayLike]) -> Spectral:
-    r"""The law $v = r(K)e$ for a function `r` of the eigenvalues that is finite and non-negative on the spectrum."""
+    r"""The law $v = r(K)e$ for a function `r` of the eigenvalues that is finite and non-negative on the spectrum.
+
+    Examples:
+        >>> law = wh.spectral(lambda eigenvalues: eigenvalues)
+        >>> wh.certify(wh.closed_loop(wh.response(net, x), law)).reciprocal
+        True
+    """
     if not callable(r):
-        raise ValueError(f"r must be a function of the eigenvalues, but it is {r!r}")
+        raise ValueError(f"r must be a function of the eigenvalues, but it is {_check.shown(r)}")
     return Spectral(r)
 
 
@@ -187,9 +228,14 @@ def rotational(
     Through `base=repair()`, the default, the closed loop is exactly $\alpha P + \Omega C$; this needs a response of full rank on the
     zero-sum fields. Through `leaky(mu)` it is that up to the leak. `skew` is the $C$ to use: `(out, out)` to turn every sample alike
     (the default is `quarter_turn(out)`), or `(samples * out, samples * out)` to mix samples as `sample_turn` does.
+
+    Examples:
+        >>> loop = wh.closed_loop(wh.response(net, x, selected=0), wh.rotational(alpha=1.0, omega=2.0))
+        >>> print(np.round(wh.certify(loop).eigenvalues, 9))
+        [1.-2.j 1.+2.j]
     """
     base = repair() if base is None else base
     if not isinstance(base, SpectralLaw):
-        raise ValueError(f"base must be a spectral law such as repair() or leaky(0.1), but it is {base!r}")
+        raise ValueError(f"base must be a spectral law such as repair() or leaky(0.1), but it is {_check.shown(base)}")
     matrix = None if skew is None else _check.array("skew", skew, 2)
     return Rotational(_check.scalar("alpha", alpha, above=0.0), _check.scalar("omega", omega), base, matrix)

@@ -23,7 +23,13 @@ from whorl.response import response
 
 
 class Flow(eqx.Module):
-    """A network's path through continuous time, at the times asked for."""
+    """A network's path through continuous time, at the times asked for.
+
+    Examples:
+        >>> path = wh.flow(net, x, y, wh.repair(), [0.0, 1.0], selected=0)
+        >>> path.residual.shape, path.at(1).widths
+        ((2, 1, 3), (3, 3, 3))
+    """
 
     times: Float[Array, "times"]
     net: Network  # every array has a leading axis: the times
@@ -57,11 +63,16 @@ def flow(
 
     The residuals of all samples drive the learning, or that of the `selected` one. `rtol` and `atol` bound the error of each step in
     the logarithms of the columns.
+
+    Examples:
+        >>> path = wh.flow(net, x, y, wh.repair(), [0.0, 1.0], selected=0)
+        >>> round(float(path.loss[1] / path.loss[0]), 6) == round(float(np.exp(-2)), 6)
+        True
     """
     inputs, targets = checked_data(net, inputs, targets)
     inputs, targets = selected_rows(inputs, selected), selected_rows(targets, selected)
     if not isinstance(law, Law):
-        raise ValueError(f"law must be a boundary law such as direct() or leaky(0.1), but it is {law!r}")
+        raise ValueError(f"law must be a boundary law such as direct() or leaky(0.1), but it is {_check.shown(law)}")
     instants = _checked_times(times, net.dtype)
     law.check(response(net, inputs))
     logs, steps, reached = _solve(net, inputs, targets, law, instants, rtol, atol, max_steps)

@@ -35,7 +35,12 @@ FOREVER = 2**30  # a horizon beyond every schedule
 
 
 class Action(NamedTuple):
-    """What may be tried: an amount of turning in units of omega, and a fraction of the admissible step."""
+    """What may be tried: an amount of turning in units of omega, and a fraction of the admissible step.
+
+    Examples:
+        >>> wh.Action(amount=1.0), wh.Action(fraction=0.5)
+        (Action(amount=1.0, fraction=1.0), Action(amount=0.0, fraction=0.5))
+    """
 
     amount: float = 0.0
     fraction: float = 1.0
@@ -156,7 +161,13 @@ def native_step(policy: Policy, net: Network, inputs: Array, targets: Array, sam
 
 
 def steps(*fractions: float) -> tuple[Action, ...]:
-    """Actions that never turn: the native step, and fractions of it."""
+    """Actions that never turn: the native step, and fractions of it.
+
+    Examples:
+        >>> from whorl import foresight
+        >>> foresight.steps(1.0, 0.5)
+        (Action(amount=0.0, fraction=1.0), Action(amount=0.0, fraction=0.5))
+    """
     return tuple(Action(0.0, fraction) for fraction in fractions)
 
 
@@ -178,14 +189,20 @@ def rollout(
     of samples that it believes in. `angles` turn the residual by another angle than a right one: at random, a direction without meaning
     takes the place of the turn. `errors` are relative errors of the losses it reads, one an action. Each has one row an update, and in
     `train_many` one such table a pair; `scale`, too, may there be one number a pair.
+
+    Examples:
+        >>> policy = wh.rollout(0.1, horizon=18, actions=[wh.Action(), wh.Action(1.0), wh.Action(-1.0)])
+        >>> policy.amounts.tolist()
+        [0.0, 1.0, -1.0]
     """
     amounts, fractions = _checked_actions(actions)
-    several = np.ndim(scale) == 1 and np.size(scale) > 0
+    several = _check.axes("scale", scale) == 1 and np.size(scale) > 0
     base = checked(np.min(np.asarray(scale)) if several else scale, omega, always, law)  # pyright: ignore[reportArgumentType]
     sizes = _check.array("scale", scale, 1) if several else base[0]
     ahead = jnp.asarray(FOREVER if horizon is None else min(_check.count("horizon", horizon, 0), FOREVER), dtype=jnp.int32)
     floats = [
-        None if table is None else _check.array(name, table, np.ndim(table)) for name, table in (("angles", angles), ("errors", errors))
+        None if table is None else _check.array(name, table, _check.axes(name, table))
+        for name, table in (("angles", angles), ("errors", errors))
     ]
     return Rollout(sizes, *base[1:], amounts, fractions, ahead, _checked_order(foreseen), *floats)
 
@@ -194,9 +211,13 @@ def costate(scale: ArrayLike, *, horizon: int | None, omega: ArrayLike = 1.0, or
     """Choose the amount of turning in [-omega, omega] from one pass back through the native continuation of `horizon` updates.
 
     `order` is that of the Taylor polynomial in the amount: 1 turns by all or nothing, 2 also by what lies between.
+
+    Examples:
+        >>> wh.costate(0.1, horizon=6, order=2).horizon
+        6
     """
     if order not in (1, 2):
-        raise ValueError(f"order must be 1 or 2, but it is {order!r}")
+        raise ValueError(f"order must be 1 or 2, but it is {_check.shown(order)}")
     return Costate(*checked(scale, omega, always, law), None if horizon is None else _check.count("horizon", horizon, 0), order)
 
 
@@ -204,7 +225,7 @@ def _checked_actions(actions: Any) -> tuple[Array, Array]:
     """Amounts and fractions of actions that can be told apart and carried out."""
     given = _check.listed("actions", actions)
     if not given or any(not hasattr(one, "__len__") or len(one) != 2 for one in given):
-        raise ValueError(f"actions must be pairs of an amount and a fraction, but they are {actions!r}")
+        raise ValueError(f"actions must be pairs of an amount and a fraction, but they are {_check.shown(actions)}")
     table = np.asarray(_check.array("actions", given, 2))
     bad = (table[:, 1] < 0) | (table[:, 1] > 1)
     if bad.any():
@@ -217,7 +238,7 @@ def _checked_actions(actions: Any) -> tuple[Array, Array]:
 def _checked_order(foreseen: Any) -> Array | None:
     if foreseen is None:
         return None
-    given = np.asarray(foreseen)
+    given = _check.numpy("foreseen", foreseen)
     if given.dtype.kind not in "iu" or given.ndim not in (1, 2) or (given.size and given.min() < 0):
         raise ValueError(f"foreseen must hold numbers of samples, but its shape is {given.shape} and its type {given.dtype}")
     return jnp.asarray(given.astype(np.int32))

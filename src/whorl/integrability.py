@@ -27,7 +27,13 @@ Field = Callable[[Point], Sequence[Array]]
 
 
 class Integrability(eqx.Module):
-    """A score field near one point: its one-form, and how much of its first derivative no potential can have."""
+    """A score field near one point: its one-form, and how much of its first derivative no potential can have.
+
+    Examples:
+        >>> middle = (np.array([0.5, 0.3, 0.2]),)
+        >>> wh.integrability(wh.rock_paper_scissors, middle).closed
+        False
+    """
 
     one_form: Float[Array, "n"]
     exterior: Float[Array, "n n"]
@@ -47,13 +53,26 @@ class Integrability(eqx.Module):
 
 
 def one_form(field: Field, point: Sequence[Numbers]) -> Float[Array, "n"]:
-    r"""The components $s^a_i - s^a_{d_a}$ of the reduced one-form at `point` (Eq. 9), block after block."""
+    r"""The components $s^a_i - s^a_{d_a}$ of the reduced one-form at `point` (Eq. 9), block after block.
+
+    Examples:
+        >>> middle = (np.array([0.5, 0.3, 0.2]),)
+        >>> print(wh.one_form(wh.rock_paper_scissors, middle))
+        [0.1 0.5]
+    """
     blocks = _checked_point(point)
     return _covector(field, blocks, _tangents(blocks))
 
 
 def exterior_derivative(field: Field, point: Sequence[Numbers]) -> Float[Array, "n n"]:
-    r"""The antisymmetric matrix $(d\omega)_{ij} = \partial_i\omega_j - \partial_j\omega_i$ in reduced coordinates (Eq. 10)."""
+    r"""The antisymmetric matrix $(d\omega)_{ij} = \partial_i\omega_j - \partial_j\omega_i$ in reduced coordinates (Eq. 10).
+
+    Examples:
+        >>> middle = (np.array([0.5, 0.3, 0.2]),)
+        >>> print(wh.exterior_derivative(wh.rock_paper_scissors, middle))
+        [[ 0.  6.]
+         [-6.  0.]]
+    """
     blocks = _checked_point(point)
     slopes = _slopes(field, blocks, _tangents(blocks))
     return slopes.T - slopes
@@ -65,6 +84,11 @@ def integrability(field: Field, point: Sequence[Numbers], *, tol: float = 1e-10)
     The derivative of the one-form splits into a symmetric part, which a potential may have, and an antisymmetric one, $d\omega/2$,
     which it may not. `rotation` is the size of the second over the size of both, in the Shahshahani metric: 0 for a gradient, 1 for
     pure circulation, and the same whichever entry of a block is taken as reference.
+
+    Examples:
+        >>> middle = (np.array([0.5, 0.3, 0.2]),)
+        >>> wh.integrability(lambda point: (jnp.log(point[0]),), middle).closed
+        True
     """
     blocks = _checked_point(point)
     tangents = _tangents(blocks)
@@ -81,8 +105,13 @@ def circulation(field: Field, loop: Sequence[Numbers]) -> Float[Array, ""]:
 
     `loop` holds one array a block with the points of the path along the first axis, `(points, d)` or `(points, out, in)`, the last
     joined to the first. Gauss-Legendre with three nodes on each straight piece: exact for fields of degree five.
+
+    Examples:
+        >>> loop = (np.array([[0.6, 0.2, 0.2], [0.2, 0.6, 0.2], [0.2, 0.2, 0.6]]),)
+        >>> round(float(wh.circulation(wh.rock_paper_scissors, loop)), 9)
+        0.48
     """
-    paths = tuple(_check.array(f"loop {number}", path, np.ndim(path)) for number, path in enumerate(loop))
+    paths = tuple(_check.array(f"loop {number}", path, _check.axes(f"loop {number}", path)) for number, path in enumerate(loop))
     if not paths or any(path.ndim < 2 or path.shape[0] != paths[0].shape[0] for path in paths) or paths[0].shape[0] < 3:
         raise ValueError(f"loop must hold at least 3 points for each block alike, but its shapes are {[path.shape for path in paths]}")
     for number in range(paths[0].shape[0]):
@@ -107,6 +136,10 @@ def rock_paper_scissors(point: Point) -> Point:
     """The scores of rock, paper and scissors against a population: the standing example of a conservative field that turns.
 
     Its motion keeps the product of the three shares, its orbits are closed, and the exterior derivative is 6 everywhere.
+
+    Examples:
+        >>> print(wh.rock_paper_scissors((jnp.array([0.5, 0.3, 0.2]),))[0])
+        [-0.1  0.3 -0.2]
     """
     (column,) = point
     return (jnp.roll(column, 1, axis=0) - jnp.roll(column, -1, axis=0),)
@@ -173,7 +206,9 @@ def _frame(blocks: Point) -> Float[Array, "n n"]:
 
 
 def _checked_point(point: Sequence[Numbers]) -> Point:
-    blocks = tuple(_check.array(f"block {number}", block, max(1, np.ndim(block))) for number, block in enumerate(point))
+    blocks = tuple(
+        _check.array(f"block {number}", block, max(1, _check.axes(f"block {number}", block))) for number, block in enumerate(point)
+    )
     if not blocks:
         raise ValueError("point must hold at least one block, but it is empty")
     for number, block in enumerate(blocks):

@@ -59,9 +59,14 @@ def krylov(law: SpectralLaw, *, tol: float = 1e-10, most: int = 256) -> Krylov:
 
     The number of products doubles until the answer changes by at most `tol`, relative to its size, from the last few of them; more
     than `most` are an error. Inside `jax.jit`, where no answer can be looked at, `most` products are always made.
+
+    Examples:
+        >>> K, e = wh.response(net, x), wh.residual(net, x, y)
+        >>> bool(np.allclose(wh.krylov(wh.leaky(0.1))(K, e), wh.leaky(0.1)(K, e)))
+        True
     """
     if not isinstance(law, SpectralLaw):
-        raise ValueError(f"law must be a spectral law such as leaky(0.1), but it is {law!r}")
+        raise ValueError(f"law must be a spectral law such as leaky(0.1), but it is {_check.shown(law)}")
     return Krylov(law, float(_check.scalar("tol", tol, above=0.0)), _check.count("most", most))
 
 

@@ -33,6 +33,12 @@ def entry(plus: Array, minus: Array, taken: Array, zero: Array, own: Array, othe
 
     At the nonreciprocal state: `plus` and `minus` turn either way, `taken` is the one that happened, `zero` does not turn but takes the
     same step, `own` takes the native step. `other` is the native learner's increment at its own state.
+
+    Examples:
+        >>> from whorl import ledger
+        >>> terms = ledger.entry(*(jnp.array(loss) for loss in (-3.0, -1.0, -3.0, -2.5, -2.0, -4.0)))
+        >>> float(terms.even), float(terms.handedness), float(terms.step), float(terms.drift)
+        (0.5, -1.0, -0.5, 2.0)
     """
     mean = (plus + minus) / 2
     return Entry(mean - zero, taken - mean, zero - own, own - other)
@@ -51,7 +57,13 @@ class Outcome(eqx.Module):
 
 
 class Ledger(eqx.Module):
-    """The account of a coupled pair. Print it, or draw it with `whorl.plot.waterfall`."""
+    """The account of a coupled pair. Print it, or draw it with `whorl.plot.waterfall`.
+
+    Examples:
+        >>> pair = wh.train(net, x, y, policy=wh.adaptive(0.1), epochs=2, seed=0)
+        >>> pair.ledger.closed, bool(np.isclose(pair.ledger.sums.total, pair.ledger.gap))
+        (True, True)
+    """
 
     sums: Entry
     updates: Entry | None  # for every update, where they were kept

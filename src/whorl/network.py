@@ -27,6 +27,11 @@ class Network(eqx.Module):
 
     `layers` go from input to output, each of shape `(out, in)`. `rates` is one number, one number a layer, or one array `(in,)` a
     layer (one number a column). Entries outside `support` (one boolean array a layer; everything, if left out) are zero for ever.
+
+    Examples:
+        >>> net = wh.Network([[[0.7, 0.2], [0.3, 0.8]]])
+        >>> net.widths
+        (2, 2)
     """
 
     layers: tuple[Layer, ...]
@@ -60,7 +65,7 @@ class Network(eqx.Module):
         `widths` lists the number of nodes from input to output, `imbalance` is $\beta$ and `floor` is $f$: the share of every
         column that is spread evenly over its support.
         """
-        widths = _construct.widths(widths)
+        widths, dtype = _construct.widths(widths), _construct.floating(dtype)
         beta = float(_check.scalar("imbalance", imbalance))
         share = float(_check.scalar("floor", floor, least=0.0))
         if share > 1:
@@ -110,7 +115,13 @@ def checked_data(net: Network, inputs: Numbers, targets: Numbers) -> tuple[Array
 
 
 def flows(net: Network, inputs: Flows) -> tuple[Flows, ...]:
-    """The flow that enters each layer, and last the predictions (Eq. 11)."""
+    """The flow that enters each layer, and last the predictions (Eq. 11).
+
+    Examples:
+        >>> from whorl import network
+        >>> [flow.shape for flow in network.flows(net, x)]
+        [(6, 3), (6, 3), (6, 3)]
+    """
     result = [inputs]
     for layer in net.layers:
         result.append(result[-1] @ layer.T)
@@ -118,19 +129,35 @@ def flows(net: Network, inputs: Flows) -> tuple[Flows, ...]:
 
 
 def predict(net: Network, inputs: Numbers) -> Float[Array, "samples out"]:
-    """What flows out at each output, for each sample."""
+    """What flows out at each output, for each sample.
+
+    Examples:
+        >>> print(wh.predict(wh.Network([[[0.7, 0.2], [0.3, 0.8]]]), [[1.0, 0.0], [0.5, 0.5]]))
+        [[0.7  0.3 ]
+         [0.45 0.55]]
+    """
     _check.instance("net", net, Network)
     return flows(net, _check.compositions("inputs", inputs, net.widths[0], net.dtype))[-1]
 
 
 def residual(net: Network, inputs: Numbers, targets: Numbers) -> Float[Array, "samples out"]:
-    """Target minus prediction (Eq. 5): rows that sum to zero."""
+    """Target minus prediction (Eq. 5): rows that sum to zero.
+
+    Examples:
+        >>> bool(np.allclose(wh.residual(net, x, y).sum(axis=1), 0))
+        True
+    """
     inputs, targets = checked_data(net, inputs, targets)
     return targets - flows(net, inputs)[-1]
 
 
 def loss(net: Network, inputs: Numbers, targets: Numbers, *, mean: bool = False) -> Float[Array, ""]:
-    """Half the squared residual, summed over samples (Eq. 5), or its mean over samples."""
+    """Half the squared residual, summed over samples (Eq. 5), or its mean over samples.
+
+    Examples:
+        >>> float(wh.loss(net, x, y)) > float(wh.loss(net, x, y, mean=True))
+        True
+    """
     error = residual(net, inputs, targets)
     return jnp.sum(error**2) / (2 * error.shape[0] if mean else 2)
 
@@ -152,7 +179,14 @@ def pull_back(layers: Sequence[Layer], potential: Flows) -> tuple[Flows, ...]:
 
 
 def push_forward(net: Network, flows: Sequence[Flows], velocities: Sequence[Layer]) -> Flows:
-    r"""How the predictions move when the layers do: $J\dot\theta$ (Eqs. 7, A2)."""
+    r"""How the predictions move when the layers do: $J\dot\theta$ (Eqs. 7, A2).
+
+    Examples:
+        >>> from whorl import network
+        >>> still = [jnp.zeros_like(layer) for layer in net.layers]
+        >>> float(network.push_forward(net, network.flows(net, x), still).max())
+        0.0
+    """
     moved = flows[0] @ velocities[0].T
     for layer, flow, velocity in zip(net.layers[1:], flows[1:-1], velocities[1:], strict=True):
         moved = moved @ layer.T + flow @ velocity.T
@@ -163,6 +197,13 @@ def jet(net: Network, inputs: Flows, first: Sequence[Layer], second: Sequence[La
     r"""Predictions and their first two derivatives along a path of layers with derivatives `first` and `second` (Eq. 23).
 
     Truncated Taylor arithmetic, one layer after the other: no Hessian and no second sweep.
+
+    Examples:
+        >>> from whorl import network
+        >>> still = [jnp.zeros_like(layer) for layer in net.layers]
+        >>> outputs, first, second = network.jet(net, x, still, still)
+        >>> bool(np.allclose(outputs, wh.predict(net, x))), float(first.max())
+        (True, 0.0)
     """
     x0, x1, x2 = inputs, jnp.zeros_like(inputs), jnp.zeros_like(inputs)
     for p, a, b in zip(net.layers, first, second, strict=True):

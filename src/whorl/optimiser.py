@@ -16,7 +16,7 @@ memory holds one set of parameters and never their Jacobian. This file alone kno
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -29,7 +29,10 @@ from whorl import _check, simplex
 from whorl.policy import envelope
 from whorl.turn import quarter_turn
 
-Columns = PyTree[Float[Array, "_d *_columns"]]
+if TYPE_CHECKING:
+    Columns = Any  # a tree of arrays, which only the run-time checker can look into
+else:
+    Columns = PyTree[Float[Array, "_d *_columns"]]
 Predict = Callable[[Any, Any], Array]
 
 
@@ -43,6 +46,15 @@ def reciprocal(scale: ArrayLike, rates: Any = 1.0) -> optax.GradientTransformati
     """Exponentiated descent along the gradient, with the step that the envelope of `scale` admits.
 
     `rates` is one number, or a tree like the parameters that holds, for each array, one number or one a column.
+
+    Examples:
+        >>> import optax
+        >>> from whorl import optimiser
+        >>> params = {"p": jnp.array([0.5, 0.3, 0.2])}
+        >>> transformation = optimiser.reciprocal(scale=0.1)
+        >>> updates, _ = transformation.update({"p": jnp.array([1.0, 0.0, 0.0])}, transformation.init(params), params)
+        >>> round(float(optax.apply_updates(params, updates)["p"].sum()), 12)
+        1.0
     """
     size = _check.scalar("scale", scale, above=0.0)
 
@@ -74,9 +86,17 @@ def rotational(
     Every update asks for `inputs` and `targets`: `transformation.update(grads, state, params, inputs=x, targets=y)`. The gradients
     themselves are not used, and may be the parameters again. `turn` is the sense, +1 or -1; left out, senses alternate and the first is
     +1, so that what is odd in the sense cancels over time. An update may also be given its own `turn`.
+
+    Examples:
+        >>> from whorl import optimiser
+        >>> params, inputs, targets = jnp.full((3, 3), 1 / 3), jnp.array([0.6, 0.3, 0.1]), jnp.array([0.2, 0.3, 0.5])
+        >>> transformation = optimiser.rotational(lambda layer, flow: layer @ flow, scale=0.1)
+        >>> updates, state = transformation.update(params, transformation.init(params), params, inputs=inputs, targets=targets)
+        >>> bool(np.allclose(updates.sum(axis=0), 0)), int(state.made)
+        (True, 1)
     """
     if not callable(predict):
-        raise ValueError(f"predict must be a function of parameters and inputs, but it is {predict!r}")
+        raise ValueError(f"predict must be a function of parameters and inputs, but it is {_check.shown(predict)}")
     size, leak = _check.scalar("scale", scale, above=0.0), _check.scalar("mu", mu, above=0.0)
     relax, amount = _check.scalar("alpha", alpha, above=0.0), _check.scalar("omega", omega, least=0.0)
     _check_turn(turn)
@@ -126,7 +146,7 @@ def _boundary_scores(
 
 
 def _residual(outputs: Array, targets: Any) -> Float[Array, "samples out"]:
-    aims = _check.array("targets", targets, np.ndim(targets), outputs.dtype)
+    aims = _check.array("targets", targets, _check.axes("targets", targets), outputs.dtype)
     if outputs.ndim not in (1, 2) or outputs.shape[-1] < 3:
         raise ValueError(f"predict must return (out,) or (samples, out) with at least 3 outputs, but its shape is {outputs.shape}")
     if aims.shape != outputs.shape:
@@ -146,7 +166,7 @@ def _sense(turn: ArrayLike | None, made: Array) -> Array:
 
 def _check_turn(turn: ArrayLike | None) -> None:
     if turn is not None and _check.known(turn) and (np.ndim(turn) or turn not in (1, -1)):
-        raise ValueError(f"turn must be +1 or -1, or left out to alternate, but it is {turn!r}")
+        raise ValueError(f"turn must be +1 or -1, or left out to alternate, but it is {_check.shown(turn)}")
 
 
 def _check_given(inputs: Any, targets: Any) -> None:
@@ -166,7 +186,7 @@ def _rates(rates: Any, columns: Columns) -> Columns:
 
 def _rate(path: tuple, column: Array, rate: Any) -> Array:
     name = f"rates of params{jax.tree_util.keystr(path)}"
-    values = _check.array(name, rate, np.ndim(rate), column.dtype)
+    values = _check.array(name, rate, _check.axes(name, rate), column.dtype)
     if values.shape not in ((), column.shape[1:]):
         raise ValueError(f"{name} must be one number or one a column, {column.shape[1:]}, but the shape is {values.shape}")
     if _check.known(values) and (np.asarray(values) <= 0).any():
@@ -187,7 +207,7 @@ def _checked(params: Any) -> Columns:
 
 def _checked_array(path: tuple, value: Any) -> Array:
     name = f"params{jax.tree_util.keystr(path)}"
-    column = _check.array(name, value, max(np.ndim(value), 1))
+    column = _check.array(name, value, max(_check.axes(name, value), 1))
     if not _check.known(column):
         return column
     seen = np.asarray(column)

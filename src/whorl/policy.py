@@ -27,7 +27,14 @@ Scores = tuple[Layer, ...]
 
 
 class View(eqx.Module):
-    """What a policy sees before an update."""
+    """What a policy sees before an update.
+
+    Examples:
+        >>> from whorl import policy
+        >>> view = policy.look(wh.rotational(base=wh.leaky(0.1)), net, x, y, sample=0, turn=1, number=0)
+        >>> bool(np.isclose(view.ratio, wh.curvature(net, x, y, selected=0, law=wh.rotational(base=wh.leaky(0.1))).ratio))
+        True
+    """
 
     net: Network
     straight: Scores  # the reciprocal score b
@@ -58,6 +65,10 @@ class Decision(eqx.Module):
 
     The learner turns by the scheduled sense times the amount, so that a negative amount is a turn against the schedule. A policy that
     picks from a list may say which it was; the record of a run keeps it.
+
+    Examples:
+        >>> wh.Decision(step=jnp.array(0.1), amount=jnp.array(1.0)).choice
+        0
     """
 
     step: Float[Array, ""]
@@ -69,7 +80,12 @@ Gate = Callable[[View], Bool[Array, ""]]
 
 
 class Policy(eqx.Module):
-    """A rule for step and amount, with the law that makes the scores."""
+    """A rule for step and amount, with the law that makes the scores.
+
+    Examples:
+        >>> wh.adaptive(0.1).omega.tolist(), wh.native(0.1).omega.tolist()
+        (1.0, 0.0)
+    """
 
     scale: Float[Array, "*pairs"]
     omega: Float[Array, ""]
@@ -122,7 +138,13 @@ class Adaptive(Policy):
 
 
 def envelope(scale: Array, columns: Any, scores: Any) -> Float[Array, ""]:
-    """The admissible step of an applied score: `scale` over its largest range within a column, or over 1 if that is more."""
+    """The admissible step of an applied score: `scale` over its largest range within a column, or over 1 if that is more.
+
+    Examples:
+        >>> from whorl import policy
+        >>> float(policy.envelope(jnp.array(0.1), [jnp.full((2, 1), 0.5)], [jnp.array([[4.0], [0.0]])]))
+        0.025
+    """
     return scale / jnp.maximum(1.0, score_range(columns, scores))
 
 
@@ -139,7 +161,14 @@ def score_range(columns: Any, scores: Any) -> Float[Array, ""]:
 
 
 def reserved(scale: Array, omega: Array, view: View) -> Float[Array, ""]:
-    """The step that either sense of the turn could take."""
+    """The step that either sense of the turn could take.
+
+    Examples:
+        >>> from whorl import policy
+        >>> view = policy.look(wh.rotational(base=wh.leaky(0.1)), net, x, y, sample=0, turn=1, number=0)
+        >>> 0 < float(policy.reserved(jnp.array(0.1), jnp.array(1.0), view)) <= 0.1
+        True
+    """
     return jnp.minimum(envelope(scale, view.net.layers, view.combined(omega)), envelope(scale, view.net.layers, view.combined(-omega)))
 
 
@@ -195,12 +224,22 @@ GATES: dict[str, Gate] = {"curvature": curvature_gate, "always": always, "never"
 
 
 def native(scale: ArrayLike, *, law: Rotational | None = None) -> Native:
-    """The reciprocal learner every other policy is compared with."""
+    """The reciprocal learner every other policy is compared with.
+
+    Examples:
+        >>> float(wh.native(0.1).scale)
+        0.1
+    """
     return Native(*checked(scale, 0.0, "never", law))
 
 
 def step_matched(scale: ArrayLike, *, omega: ArrayLike = 1.0, gate: str | Gate = "curvature", law: Rotational | None = None) -> StepMatched:
-    """Turn by `omega` where the gate is open, and step at every update as if a turn of either sense had to fit."""
+    """Turn by `omega` where the gate is open, and step at every update as if a turn of either sense had to fit.
+
+    Examples:
+        >>> wh.step_matched(0.1, gate="always").gate.__name__
+        'always'
+    """
     return StepMatched(*checked(scale, omega, gate, law))
 
 
@@ -209,19 +248,28 @@ def adaptive(scale: ArrayLike, *, omega: ArrayLike = 1.0, gate: str | Gate = "cu
 
     `gate` is "curvature" (local ratio above one), "always", "never", or a function from `View` to a boolean. `law` makes the scores;
     left out, it is the registered one, `rotational(base=leaky(0.1))`.
+
+    Examples:
+        >>> wh.adaptive(0.1, omega=0.5).gate.__name__
+        'curvature_gate'
     """
     return Adaptive(*checked(scale, omega, gate, law))
 
 
 def checked(scale: ArrayLike, omega: ArrayLike, gate: str | Gate, law: Rotational | None) -> tuple[Array, Array, Gate, Rotational]:
-    """The four fields that every policy has, from what a user gave."""
+    """The four fields that every policy has, from what a user gave.
+
+    Examples:
+        >>> from whorl import policy
+        >>> scale, omega, gate, law = policy.checked(0.1, 1.0, "curvature", None)
+    """
     if isinstance(gate, str):
         if gate not in GATES:
-            raise ValueError(f"gate must be one of {', '.join(GATES)} or a function, but it is {gate!r}")
+            raise ValueError(f"gate must be one of {', '.join(GATES)} or a function, but it is {_check.shown(gate)}")
         gate = GATES[gate]
     elif not callable(gate):
-        raise ValueError(f"gate must be one of {', '.join(GATES)} or a function, but it is {gate!r}")
+        raise ValueError(f"gate must be one of {', '.join(GATES)} or a function, but it is {_check.shown(gate)}")
     law = rotational(base=leaky(0.1)) if law is None else law
     if not isinstance(law, Rotational):
-        raise ValueError(f"law must be rotational(...), since it has to name a turn, but it is {law!r}")
+        raise ValueError(f"law must be rotational(...), since it has to name a turn, but it is {_check.shown(law)}")
     return _check.scalar("scale", scale, above=0.0), _check.scalar("omega", omega, least=0.0), gate, law

@@ -17,7 +17,14 @@ from whorl.response import Matrix, Response, jacobian, mobility
 
 
 class Preconditioner(eqx.Module):
-    """The operator H of a spectral law at one state. Make one with `preconditioner`."""
+    """The operator H of a spectral law at one state. Make one with `preconditioner`.
+
+    Examples:
+        >>> H = wh.preconditioner(wh.response(net, x), wh.direct())
+        >>> slopes = jax.grad(lambda layers: wh.loss(net.with_layers(layers), x, y))(net.layers)
+        >>> [moved.shape for moved in H @ slopes]
+        [(3, 3), (3, 3)]
+    """
 
     response: Response
     psi: Matrix  # in zero-sum coordinates
@@ -46,10 +53,16 @@ class Preconditioner(eqx.Module):
 
 
 def preconditioner(response: Response, law: SpectralLaw, tol: float = 1e-10) -> Preconditioner:
-    """The preconditioner H of a spectral law (Eq. 16). Modes below `tol` times the largest eigenvalue count as zero."""
+    """The preconditioner H of a spectral law (Eq. 16). Modes below `tol` times the largest eigenvalue count as zero.
+
+    Examples:
+        >>> H = wh.preconditioner(wh.response(net, x), wh.leaky(0.1))
+        >>> bool(np.linalg.eigvalsh(H.dense()).min() > -1e-12)
+        True
+    """
     _check.instance("response", response, Response)
     if not isinstance(law, SpectralLaw):
-        raise ValueError(f"law must be a spectral law, since only these are preconditioned gradients, but it is {law!r}")
+        raise ValueError(f"law must be a spectral law, since only these are preconditioned gradients, but it is {_check.shown(law)}")
     spectrum = response.spectrum(float(_check.scalar("tol", tol, least=0.0)))
     kept = spectrum.kept > 0
     # Where a mode does not count, r is asked at the largest eigenvalue: it need not be defined off the spectrum.

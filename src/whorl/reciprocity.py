@@ -17,7 +17,12 @@ from whorl.response import Matrix, Response
 
 
 class ClosedLoop(eqx.Module):
-    """From residual to velocity, in zero-sum coordinates. Make one with `closed_loop`."""
+    """From residual to velocity, in zero-sum coordinates. Make one with `closed_loop`.
+
+    Examples:
+        >>> wh.closed_loop(wh.response(net, x, selected=0), wh.direct()).restricted().shape
+        (2, 2)
+    """
 
     response: Response
     reduced: Matrix
@@ -53,7 +58,13 @@ class Dissipation(eqx.Module):
 
 
 class Certificate(eqx.Module):
-    """Whether a closed loop is reciprocal, with the numbers behind the verdict. Print it."""
+    """Whether a closed loop is reciprocal, with the numbers behind the verdict. Print it.
+
+    Examples:
+        >>> certificate = wh.certify(wh.closed_loop(wh.response(net, x), wh.leaky(0.1)))
+        >>> certificate.reciprocal, certificate.dissipative, round(certificate.index, 9)
+        (True, True, 1.0)
+    """
 
     symmetric: Float[Array, "rank rank"]
     skew: Float[Array, "rank rank"]
@@ -106,10 +117,16 @@ class Certificate(eqx.Module):
 
 
 def closed_loop(response: Response, law: Law, *, tol: float = 1e-10) -> ClosedLoop:
-    """The loop that `law` closes around `response`. Directions below `tol` times the strongest response are not identifiable."""
+    """The loop that `law` closes around `response`. Directions below `tol` times the strongest response are not identifiable.
+
+    Examples:
+        >>> loop = wh.closed_loop(wh.response(net, x, selected=0), wh.repair())
+        >>> bool(np.allclose(loop.restricted(), np.eye(2)))
+        True
+    """
     _check.instance("response", response, Response)
     if not isinstance(law, Law):
-        raise ValueError(f"law must be a boundary law such as direct() or leaky(0.1), but it is {law!r}")
+        raise ValueError(f"law must be a boundary law such as direct() or leaky(0.1), but it is {_check.shown(law)}")
     tol = float(_check.scalar("tol", tol, least=0.0))
     if response.outputs == 1:
         raise ValueError("the network must have at least 2 outputs to respond, but it has 1")
@@ -131,6 +148,13 @@ def certify(loop: ClosedLoop, *, tol: float | None = None) -> Certificate:
 
     The loop counts as reciprocal when its skew part is at most `tol` of its size. Left out, `tol` is 1e-12, or the round-off of the
     product K B where that is more, as it is for the inverse of an ill-conditioned response.
+
+    Examples:
+        >>> K = wh.response(net, x, selected=0)
+        >>> wh.certify(wh.closed_loop(K, wh.direct())).reciprocal
+        True
+        >>> wh.certify(wh.closed_loop(K, wh.rotational())).reciprocal
+        False
     """
     _check.instance("loop", loop, ClosedLoop)
     matrix = loop.restricted()
@@ -141,7 +165,14 @@ def certify(loop: ClosedLoop, *, tol: float | None = None) -> Certificate:
 
 
 def dissipation(loop: ClosedLoop, residual: Numbers) -> Dissipation:
-    r"""Split $-\dot{\mathcal L} = e^\mathsf{T}\mathcal{R}e$ over the modes of the symmetric part of the loop (Eq. 15)."""
+    r"""Split $-\dot{\mathcal L} = e^\mathsf{T}\mathcal{R}e$ over the modes of the symmetric part of the loop (Eq. 15).
+
+    Examples:
+        >>> K, e = wh.response(net, x), wh.residual(net, x, y)
+        >>> lost = wh.dissipation(wh.closed_loop(K, wh.direct()), e)
+        >>> bool(np.isclose(lost.total, np.sum(e * (K @ e))))
+        True
+    """
     _check.instance("loop", loop, ClosedLoop)
     error = loop.response.coordinates(loop.response.field("residual", residual))
     rates, modes = jnp.linalg.eigh((loop.reduced + loop.reduced.T) / 2)

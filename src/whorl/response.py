@@ -30,6 +30,10 @@ class Spectrum(eqx.Module):
     """The eigenvalues of a response on the zero-sum fields, largest first, and which of them count.
 
     A mode counts towards the rank when its eigenvalue exceeds `tol` times the largest.
+
+    Examples:
+        >>> print(wh.response(net, x).spectrum())
+        rank 6 of 12 at tolerance 1e-10, condition number 81.7
     """
 
     eigenvalues: Float[Array, "n"]
@@ -56,7 +60,13 @@ class Spectrum(eqx.Module):
 
 
 class Response(eqx.Module):
-    """The physical response of a network to potentials at its outputs. Make one with `response`."""
+    """The physical response of a network to potentials at its outputs. Make one with `response`.
+
+    Examples:
+        >>> K = wh.response(net, x, selected=0)
+        >>> bool(np.allclose(K.dense(), K.gram())), K.by_layer().shape
+        (True, (2, 3, 3))
+    """
 
     net: Network
     flows: tuple[Flows, ...]
@@ -154,6 +164,11 @@ def response(net: Network, inputs: Numbers, *, selected: int | None = None, adjo
 
     `adjoint` gives other layers, of the same shapes, for the way back: a device whose backward transport does not match the forward
     one. They need not conserve anything, and K is then not symmetric in general.
+
+    Examples:
+        >>> K = wh.response(net, x, selected=0)
+        >>> (K @ [[0.1, -0.1, 0.0]]).shape, K.dense().shape
+        ((1, 3), (3, 3))
     """
     _check.instance("net", net, Network)
     rows = selected_rows(_check.compositions("inputs", inputs, net.widths[0], net.dtype), selected)
@@ -167,7 +182,13 @@ def response(net: Network, inputs: Numbers, *, selected: int | None = None, adjo
 
 
 def jacobian(net: Network, inputs: Flows) -> Float[Array, "n parameters"]:
-    r"""The dense Jacobian $J = D_\theta F$ by automatic differentiation, in the order of `network.ravel`."""
+    r"""The dense Jacobian $J = D_\theta F$ by automatic differentiation, in the order of `network.ravel`.
+
+    Examples:
+        >>> from whorl.response import jacobian
+        >>> jacobian(net, x).shape
+        (18, 18)
+    """
 
     def outputs(theta: Float[Array, "parameters"]) -> Float[Array, "n"]:
         return flows(net.with_layers(unravel(net.layers, theta)), inputs)[-1].ravel()
@@ -176,7 +197,13 @@ def jacobian(net: Network, inputs: Flows) -> Float[Array, "n parameters"]:
 
 
 def mobility(net: Network) -> Float[Array, "parameters parameters"]:
-    r"""The dense mobility $M = \mathrm{blkdiag}_a(\rho_a Q(p^a))$ (Eq. 6), in the order of `network.ravel`."""
+    r"""The dense mobility $M = \mathrm{blkdiag}_a(\rho_a Q(p^a))$ (Eq. 6), in the order of `network.ravel`.
+
+    Examples:
+        >>> from whorl.response import mobility
+        >>> mobility(net).shape
+        (18, 18)
+    """
     blocks = []
     for layer, rates in zip(net.layers, net.rates, strict=True):
         blocks += [rate * simplex.covariance(p) for p, rate in zip(layer.T, rates, strict=True)]

@@ -12,12 +12,24 @@ Order = Int[np.ndarray, "updates"]
 
 
 def fixed(samples: int, epochs: int) -> Order:
-    """Every epoch shows the samples in their own order."""
+    """Every epoch shows the samples in their own order.
+
+    Examples:
+        >>> from whorl import schedule
+        >>> schedule.fixed(samples=3, epochs=2).tolist()
+        [0, 1, 2, 0, 1, 2]
+    """
     return np.tile(np.arange(_check.count("samples", samples)), _check.count("epochs", epochs)).astype(np.int32)
 
 
 def permuted(samples: int, epochs: int, seed: int | np.random.Generator) -> Order:
-    """Every epoch shows the samples in a fresh random order."""
+    """Every epoch shows the samples in a fresh random order.
+
+    Examples:
+        >>> from whorl import schedule
+        >>> sorted(schedule.permuted(samples=3, epochs=1, seed=0).tolist())
+        [0, 1, 2]
+    """
     rng = _construct.generator(seed)
     return np.concatenate([rng.permutation(_check.count("samples", samples)) for _ in range(_check.count("epochs", epochs))]).astype(
         np.int32
@@ -25,13 +37,19 @@ def permuted(samples: int, epochs: int, seed: int | np.random.Generator) -> Orde
 
 
 def fair_turns(updates: int, seed: int | np.random.Generator) -> Order:
-    """A fair coin for every update: +1 or -1."""
+    """A fair coin for every update: +1 or -1.
+
+    Examples:
+        >>> from whorl import schedule
+        >>> sorted(set(schedule.fair_turns(100, seed=0).tolist()))
+        [-1, 1]
+    """
     return (2 * _construct.generator(seed).integers(0, 2, size=_check.count("updates", updates)) - 1).astype(np.int32)
 
 
 def checked_order(order: Any, samples: int) -> Order:
     """A user's own order: whole numbers that name samples."""
-    given = np.asarray(order)
+    given = _check.numpy("schedule", order)
     if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iu":
         raise ValueError(f"schedule must be a row of whole numbers, but its shape is {given.shape} and its type {given.dtype}")
     bad = (given < 0) | (given >= samples)
@@ -43,7 +61,7 @@ def checked_order(order: Any, samples: int) -> Order:
 
 def checked_turns(turns: Numbers, updates: int) -> Order:
     """A user's own turns: +1 or -1 for every update."""
-    given = np.asarray(turns)
+    given = _check.numpy("turns", turns)
     if given.shape != (updates,):
         raise ValueError(f"turns must have one entry an update, {updates}, but the shape is {given.shape}")
     bad = (given != 1) & (given != -1)
@@ -58,7 +76,7 @@ def drawn(samples: int, epochs: int | None, seed: int | np.random.Generator | No
     rng = None if seed is None else _construct.generator(seed)
     if isinstance(schedule, str):
         if schedule not in ("permuted", "fixed"):
-            raise ValueError(f"schedule must be 'permuted', 'fixed' or a row of samples, but it is {schedule!r}")
+            raise ValueError(f"schedule must be 'permuted', 'fixed' or a row of samples, but it is {_check.shown(schedule)}")
         if epochs is None:
             raise ValueError("epochs must be a whole number of at least 1, but it is None")
         order = fixed(samples, epochs) if schedule == "fixed" else permuted(samples, epochs, _needed(rng, "permuted schedule"))

@@ -35,12 +35,24 @@ def centred(column: Column, score: Column) -> Column:
 
 
 def velocity(column: Column, score: Column) -> Column:
-    r"""Apply $Q(p)$ to a score (Eqs. 2, 3); also the first derivative $A_p(s)$ of the exponential path (Eq. B1)."""
+    r"""Apply $Q(p)$ to a score (Eqs. 2, 3); also the first derivative $A_p(s)$ of the exponential path (Eq. B1).
+
+    Examples:
+        >>> from whorl import simplex
+        >>> print(simplex.velocity(jnp.array([0.5, 0.3, 0.2]), jnp.array([1.0, 0.0, 0.0])))
+        [ 0.25 -0.15 -0.1 ]
+    """
     return column * centred(column, score)
 
 
 def acceleration(column: Column, score: Column) -> Column:
-    r"""The second derivative $B_p(s)$ of the exponential path at zero (Eq. B2)."""
+    r"""The second derivative $B_p(s)$ of the exponential path at zero (Eq. B2).
+
+    Examples:
+        >>> from whorl import simplex
+        >>> print(simplex.acceleration(jnp.array([0.5, 0.5]), jnp.array([1.0, 0.0])))
+        [0. 0.]
+    """
     return column * centred(column, centred(column, score) ** 2)
 
 
@@ -48,6 +60,12 @@ def covariance(column: Float[Array, "d"]) -> Float[Array, "d d"]:
     r"""The matrix $Q(p)$ of one column (Eq. 2), for small problems and tests.
 
     The diagonal $p_i(1 - p_i)$ is summed as $\sum_{j\ne i} p_i p_j$, which no subtraction spoils.
+
+    Examples:
+        >>> from whorl import simplex
+        >>> print(simplex.covariance(jnp.array([0.5, 0.5])))
+        [[ 0.25 -0.25]
+         [-0.25  0.25]]
     """
     flows = jnp.where(jnp.eye(column.shape[0], dtype=bool), 0.0, jnp.outer(column, column))
     return jnp.diag(jnp.sum(flows, axis=1)) - flows
@@ -58,6 +76,11 @@ def step(column: Column, score: Column, size: ArrayLike) -> Column:
 
     Nothing overflows, but a growth of less than about $10^{-308}$ against the largest is zero, and a zero stays zero: `trajectory`
     stops before such a step.
+
+    Examples:
+        >>> from whorl import simplex
+        >>> print(np.round(simplex.step(jnp.array([0.5, 0.5]), jnp.array([1.0, 0.0]), np.log(3.0)), 12))
+        [0.75 0.25]
     """
     growth = size * score
     # The largest exponent on the support is taken out, so that nothing overflows; off the support no score has a say.
@@ -68,7 +91,13 @@ def step(column: Column, score: Column, size: ArrayLike) -> Column:
 
 
 def score(column: Column, velocity: Column) -> Column:
-    r"""The replicator representation $s_i = V_i / p_i$ of a tangent velocity (Eq. 8), zero off the support."""
+    r"""The replicator representation $s_i = V_i / p_i$ of a tangent velocity (Eq. 8), zero off the support.
+
+    Examples:
+        >>> from whorl import simplex
+        >>> print(simplex.score(jnp.array([0.5, 0.5]), jnp.array([0.25, -0.25])))
+        [ 0.5 -0.5]
+    """
     inside = column > 0
     return jnp.where(inside, velocity / jnp.where(inside, column, 1.0), 0.0)
 

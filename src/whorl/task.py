@@ -13,7 +13,12 @@ from whorl import _check, _construct
 
 
 class Task(eqx.Module):
-    """Inputs and the targets they should be turned into, rows of unit mass."""
+    """Inputs and the targets they should be turned into, rows of unit mass.
+
+    Examples:
+        >>> wh.Task.random(3, 3, seed=0).inputs.shape
+        (6, 3)
+    """
 
     inputs: Float[Array, "samples in"]
     targets: Float[Array, "samples out"]

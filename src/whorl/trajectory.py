@@ -46,7 +46,13 @@ class Info(eqx.Module):
 
 
 class Pair(eqx.Module):
-    """Two learners after their last update, and the account of what separates them."""
+    """Two learners after their last update, and the account of what separates them.
+
+    Examples:
+        >>> pair = wh.train(net, x, y, policy=wh.adaptive(0.1), epochs=2, seed=0)
+        >>> pair.status
+        'completed 12 updates'
+    """
 
     nonreciprocal: Network
     native: Network
@@ -90,10 +96,17 @@ def train(
     `schedule` is "permuted" (a fresh order every epoch, from `seed`), "fixed", or a row of sample numbers; `turns` are drawn fair from
     the seed unless given, and `flip` reverses them all, which makes the second replicate of a handedness pair. `record` keeps the
     ledger of every update; `stride` also keeps the states, at the start and after every `stride` updates.
+
+    Examples:
+        >>> pair = wh.train(net, x, y, policy=wh.adaptive(0.1), epochs=2, seed=0)
+        >>> pair.made, pair.ledger.closed
+        (12, True)
     """
     inputs, targets = checked_data(net, inputs, targets)
     if not isinstance(policy, Policy):
-        raise ValueError(f"policy must be native(...), step_matched(...), adaptive(...) or your own Policy, but it is {policy!r}")
+        raise ValueError(
+            f"policy must be native(...), step_matched(...), adaptive(...) or your own Policy, but it is {_check.shown(policy)}"
+        )
     order, senses = drawn(inputs.shape[0], epochs, seed, schedule, turns)
     senses = -senses if flip else senses
     policy.check(inputs.shape[0], order.size, None)
@@ -130,7 +143,17 @@ def mean_loss(net: Network, inputs: Array, targets: Array) -> Float[Array, ""]:
 def update(
     policy: Policy, inputs: Array, targets: Array, state: State, sample: Array, turn: Array, plan: tuple[Array, Array]
 ) -> tuple[State, Info]:
-    """One coupled update and its account (Eqs. C1 to C6); `plan` is the whole order with its turns."""
+    """One coupled update and its account (Eqs. C1 to C6); `plan` is the whole order with its turns.
+
+    Examples:
+        >>> import equinox as eqx
+        >>> from whorl import trajectory
+        >>> zero, plus = jnp.array(0), jnp.array(1)
+        >>> start, plan = trajectory.begin(net, x, y), (zero[None], plus[None])
+        >>> state, info = eqx.filter_jit(trajectory.update)(wh.adaptive(0.1), x, y, start, zero, plus, plan)
+        >>> bool(np.isclose(info.entry.total, state.losses[0] - state.losses[1]))
+        True
+    """
     view = policy.seen(look(policy.law, state.nonreciprocal, inputs, targets, sample, turn, state.number, plan))
     other = look(policy.law, state.native, inputs, targets, sample, turn, state.number, plan)
     choice = policy.decide(view)

@@ -19,9 +19,15 @@ def quarter_turn(outputs: int) -> Float[np.ndarray, "out out"]:
 
     For three outputs this is the matrix of Eq. 18. For an even number the alternating mode $(1, -1, 1, \dots)$ is left unturned:
     $C^2 = -P$ holds off that one direction, and no skew matrix does better.
+
+    Examples:
+        >>> C = wh.quarter_turn(3)
+        >>> bool(np.allclose(C.T, -C)), bool(np.allclose(C @ C, 1 / 3 - np.eye(3)))
+        (True, True)
     """
     if isinstance(outputs, bool) or not isinstance(outputs, int | np.integer) or outputs < 3:
-        raise ValueError(f"outputs must be a whole number of at least 3 for a turn within one sample, but it is {outputs!r}")
+        raise ValueError(f"outputs must be a whole number of at least 3 for a turn within one sample, but it is {_check.shown(outputs)}")
+    outputs = _check.count("outputs", outputs, 3)
     # One row of the circulant: the sum of sin(k theta) over all pairs of modes k, in closed form. It is odd, so half of it tells all.
     lags = np.arange(1, (outputs + 1) // 2)
     theta = 2.0 * np.pi * lags / outputs
@@ -35,6 +41,10 @@ def sample_turn(samples: int, outputs: int) -> Float[np.ndarray, "n n"]:
     """A skew matrix that turns samples into each other, the first into the second, the third into the fourth, and so on.
 
     It gives a rotation to networks with as few as two outputs. With an odd number of samples the last one is left unturned.
+
+    Examples:
+        >>> wh.sample_turn(samples=2, outputs=2).shape
+        (4, 4)
     """
     samples, outputs = _check.count("samples", samples, 2), _check.count("outputs", outputs, 2)
     mix = np.zeros((samples, samples))

@@ -32,6 +32,9 @@ def _claims(study: folder.Study) -> Iterator[Finding]:
     if not origin.passed:
         yield impossible("the tables follow from the design", "design.toml is not the design that the run was made from")
         return
+    if more := rows.beyond(study.kind, study.parameters, study.tables):
+        yield impossible("the tables follow from the design", more)
+        return
     tables = Tables()
     yield from rows.check(study.kind, study.parameters, study.tables, tables)
     yield from copies.check(study.path / "tables", tables)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from whorl_audit.schema import PARAMETERS, parameter_fault
-from whorl_audit.types import Parameters, UnreadableError
+from whorl_audit.types import Parameters, UnreadableError, shown
 
 
 @dataclass(frozen=True)
@@ -85,8 +85,8 @@ def _design(path: Path) -> tuple[dict[str, Any], bytes]:
         design = tomllib.loads(content.decode())
     except ValueError as error:
         raise UnreadableError(f"design.toml must be TOML, but {path}: {error}") from error
-    if design.get("kind") not in PARAMETERS:
-        raise UnreadableError(f"the kind of a design must be one of {', '.join(PARAMETERS)}, but {path} says {design.get('kind')!r}")
+    if not isinstance(design.get("kind"), str) or design["kind"] not in PARAMETERS:
+        raise UnreadableError(f"the kind of a design must be one of {', '.join(PARAMETERS)}, but {path} says {shown(design.get('kind'))}")
     return design, content
 
 
@@ -100,31 +100,31 @@ def parameters(design: dict[str, Any], *, quick: bool) -> Parameters:
         _same_names("quick parameters", values, names)
     for name, value in values.items():
         if rule := parameter_fault(name, value):
-            raise UnreadableError(f"{name} must {rule}, but it is {value!r}")
+            raise UnreadableError(f"{name} must {rule}, but it is {shown(value)}")
     for name in ("width", "mixtures"):
         if values[name] != 3:
-            raise UnreadableError(f"{name} must be 3, but it is {values[name]!r}")
+            raise UnreadableError(f"{name} must be 3, but it is {shown(values[name])}")
     return values
 
 
 def _section(design: dict[str, Any], name: str) -> dict[str, Any]:
     section = design.get(name, {})
     if not isinstance(section, dict):
-        raise UnreadableError(f"[{name}] of a design must be a table, but it is {section!r}")
+        raise UnreadableError(f"[{name}] of a design must be a table, but it is {shown(section)}")
     return section
 
 
 def _same_names(what: str, given: Iterable[str], names: Iterable[str]) -> None:
     different = sorted(set(given) ^ set(names))
     if different:
-        raise UnreadableError(f"{what} must be those of the kind, but {', '.join(different)} differ")
+        raise UnreadableError(f"{what} must be those of the kind, but {shown(different)} differ")
 
 
 def _table(content: bytes) -> pa.Table | str:
     try:
         return pq.ParquetFile(pa.BufferReader(content)).read()
-    except (pa.ArrowException, OSError) as error:
-        return f"no Parquet file ({str(error).splitlines()[0]})"
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        return f"no Parquet file ({' '.join(str(error).split())[:200]})"
 
 
 def read(path: Path) -> Study:

@@ -109,3 +109,23 @@ def foresight(p: Parameters) -> dict[str, Table]:
 
 
 KEYS = {"structural": structural, "threshold": threshold, "horizon": horizon, "foresight": foresight}
+
+
+def sizes(kind: str, p: Parameters) -> dict[str, int]:
+    """The rows of the tables that decide how long an audit takes, by arithmetic: a design may ask for more than any memory holds."""
+    count, depth, deep = p["families" if "families" in p else "trials"], len(p["depths"]), 9 * sum(p["depths"])
+    found = {"tasks": SAMPLES * count}
+    if kind == "structural":
+        return found | {"trajectory_weights": count * (p["updates"] + 1) * deep, "modes": count * depth * len(p["omegas"])}
+    betas = count * len(p["betas"])
+    if kind == "threshold":
+        return found | {"weights": betas * deep, "draws": p["resamples"]}
+    length = SAMPLES * p["epochs"]
+    if kind == "horizon":
+        rows = betas * depth * len(p["scales"]) * len(POLICIES) * len(FLIPS)
+        return found | {"weights": betas * deep, "schedule": count * length, "updates": rows * length, "draws": p["resamples"]}
+    places = len(p["betas"]) * len(p["scales"])
+    runs = [(arm.width, len(arm.horizons) * len(arm.depths) * arm.trials * places) for arm in arms.arms(p)]
+    deep = 9 * sum(dict.fromkeys([*p["depths"], p["deep"]]))
+    found |= {"weights": betas * deep, "schedule": count * length, "trajectories": sum(rows for _, rows in runs)}
+    return found | {"choices": sum(rows * arms.updates(p, width) for width, rows in runs)}

@@ -3,10 +3,11 @@
 A line lists the columns of a role in order. A star marks a whole number, a dollar sign a word; all else is double precision.
 """
 
-import math
 from dataclasses import dataclass
+from sys import float_info
 from typing import TypeGuard
 
+MOST = 1_000_000  # resamples: no table has a row for each of them in every kind
 WHOLE, REAL, WORD = "int64", "double", "string"
 
 _TASK = "drawn x_0 x_1 x_2 y_0 y_1 y_2"
@@ -139,6 +140,8 @@ PARAMETERS = {kind: tuple(line.split()) for kind, line in _PARAMETERS.items()}
 
 def parameter_fault(name: str, value: object) -> str | None:
     """The rule that the value of a parameter breaks, if it breaks one."""
+    if name == "resamples":
+        return None if _whole(value) and value <= MOST else f"be a whole number of at most {MOST}"
     if name in _WHOLE:
         return None if _whole(value) else "be a whole number"
     if name == "depths":
@@ -157,4 +160,4 @@ def _whole(value: object) -> TypeGuard[int]:
 
 
 def _real(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= float_info.max

@@ -1,5 +1,6 @@
 """The few types that all files share."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,15 @@ Array = npt.NDArray[Any]
 Whole = npt.NDArray[Any]
 Parameters = dict[str, Any]
 Table = dict[str, Array]
+
+
+def shown(value: object) -> str:
+    """A value in one line, cut to what fits into a sentence."""
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # Python writes no whole number of more than some thousand digits
+        return "a very long number"
+    return text if len(text) <= 80 else text[:77] + "..."
 
 
 class UnreadableError(ValueError):
@@ -48,3 +58,4 @@ class Expected:
 
 
 Columns = dict[str, Expected]
+Formulas = dict[str, Callable[[Tables, Parameters], Columns]]

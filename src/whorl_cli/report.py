@@ -70,7 +70,7 @@ def _ours(folder: Path, failed: list[dict[str, Any]]) -> bool:
 
     if any(not finding["where"].startswith(store.MANIFEST) for finding in failed) or not (folder / store.MANIFEST).exists():
         return False
-    listed = {line[66:]: line[:64] for line in (folder / store.MANIFEST).read_text().splitlines()}
+    listed = {line[66:]: line[:64] for line in (folder / store.MANIFEST).read_text(errors="replace").splitlines()}
     present = {path.relative_to(folder).as_posix(): path for path in store.files(folder)}
     differ = {name for name in listed.keys() | present.keys() if name not in listed or name not in present}
     differ |= {name for name in listed.keys() & present.keys() if store.hash_of(present[name]) != listed[name]}

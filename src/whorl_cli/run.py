@@ -10,6 +10,7 @@ STORY = """Run a study from a design file, draw its figure, audit it, write repo
 its verdict. The folder can be deposited as it is. A design that was never registered, or has changed since, still
 runs, and is stamped UNREGISTERED wherever it is shown.
 
+  whorl run foresight                 # a shipped design, by its name: beyond the paper, about ten minutes
   whorl register --template threshold > mine.toml
   whorl register mine.toml
   whorl run mine.toml --out runs/mine"""
@@ -18,7 +19,7 @@ runs, and is stamped UNREGISTERED wherever it is shown.
 def add(commands: Any) -> None:
     """Put the command on the parser."""
     parser = _output.command(commands, "run", call, "one study from its design file", STORY)
-    parser.add_argument("design", type=Path, metavar="DESIGN.toml", help="design file")
+    parser.add_argument("design", type=Path, metavar="DESIGN.toml", help="design file, or the name of a shipped one")
     parser.add_argument("--out", type=Path, metavar="DIR", help="run folder (default: runs/NAME, the design's name)")
     parser.add_argument("--quick", action="store_true", help="put the values under [quick] in place of the design's")
     parser.add_argument("--csv", action="store_true", help="write every table as CSV too")
@@ -29,9 +30,11 @@ def call(given: argparse.Namespace) -> int:
     from whorl.study import design, lock
 
     _study.ready()
-    study = design.read(given.design)
+    name = str(given.design)
+    own = given.design.exists() or name not in design.SHIPPED
+    study, registered = (design.read(given.design), lock.read(given.design)) if own else (design.shipped(name), lock.shipped_lock(name))
     folder = given.out or Path("runs") / study.name
-    verdicts, sound, findings = _study.conducted(study.name, [(study, lock.read(given.design))], folder, given)
+    verdicts, sound, findings = _study.conducted(study.name, [(study, registered)], folder, given)
     good = _study.as_expected(verdicts, sound)
     if given.json:
         _output.say({"folder": str(folder), "verdicts": verdicts, "audit": findings, "as_registered": good})

@@ -11,6 +11,7 @@ import pytest
 from study.small import made, parquet, small, statistics, text
 from study.trouble import contents, full_disk, open_folder, read_only
 from whorl.study import design, lock, published, reproduce
+from whorl_cli import _study
 
 
 def spoken(whorl, *arguments, code=0):
@@ -18,6 +19,20 @@ def spoken(whorl, *arguments, code=0):
     ended, out, err = whorl(*arguments, "--json")
     assert (ended, err) == (code, "")
     return json.loads(out)
+
+
+def test_a_shipped_design_is_run_by_its_name_unless_a_file_has_it(tmp_path, monkeypatch, whorl, refused):
+    asked = []
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(_study, "conducted", lambda title, studies, folder, given: asked.append((studies, folder)) or ([], True, []))
+    spoken(whorl, "run", "foresight")
+    Path("horizon").write_text(text())
+    spoken(whorl, "run", "horizon")
+    ((shipped, registered),), ((own, none),) = (studies for studies, _ in asked)
+    assert (shipped, registered) == (design.shipped("foresight"), lock.shipped_lock("foresight"))
+    assert (own.sha256, none) == (small().sha256, {})
+    assert asked[0][1] == Path("runs/foresight")
+    assert refused("run", "hindsight") == "hindsight: no such file or directory"
 
 
 def test_a_registered_run_is_audited_and_stored(study):

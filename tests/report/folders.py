@@ -53,6 +53,9 @@ def tables_of(kind):
     if kind == "horizon":
         terms = {name: random.normal(size=10) / 100 for name in ("gap", "even", "handedness", "step", "drift")}
         return {"trials": {"trial": np.repeat(np.arange(5), 2), "policy": np.array(["step_matched", "adaptive"] * 5)} | terms}
+    if kind == "foresight":
+        arm, horizon, depth = (grid.ravel() for grid in np.meshgrid(["turns", "random"], [0, 6, -1], [1, 4], indexing="ij"))
+        return {"conditions": {"arm": arm, "horizon": horizon, "depth": depth, "pays": ((arm == "turns") & (horizon < 0)).astype(int)}}
     return {"operators": {"family": np.repeat(np.arange(3), 2), "depth": np.tile([2, 6], 3), "rank": np.array([6, 6, 6, 5, 6, 5])}}
 
 

@@ -296,6 +296,21 @@ def test_the_scatter_holds_every_configuration_and_rings_the_wrong_ones(paper):
     assert all(row[4] < 0 for row in helps["customdata"])
 
 
+def test_the_gap_is_drawn_against_what_was_foreseen(tmp_path):
+    gaps = {f"gap.turns.{k}{end}": value for k in ("k0", "k6", "end") for end, value in (("", -0.01), (".lower", -0.02), (".upper", 0.03))}
+    root = folders.write_run(tmp_path / "run", [folders.own("foresight")], **gaps)
+    report.write(root)
+    turns, random = data(root, "study-mine-ahead")["figure"]["data"]
+    assert (turns["name"], random["name"]) == ("turns", "random directions")
+    assert turns["x"] == random["x"] == [0, 1, 2]
+    assert [row[:3] for row in turns["customdata"]] == [[-0.01, -0.02, 0.03]] * 3
+    assert [row[3] for row in turns["customdata"]] == ["0 of 2", "0 of 2", "2 of 2"]
+    assert np.allclose(turns["y"], charts.signed_log(np.array([-0.01] * 3), charts.GAP), rtol=1e-5)
+    assert np.all(np.array(turns["error_y"]["array"]) > 0)
+    assert np.all(np.array(turns["error_y"]["arrayminus"]) > 0)
+    assert "in 0, 0 and 2 of 2 conditions, from left to right" in (root / "report.html").read_text()
+
+
 def test_the_trials_hold_both_policies_in_one_order(paper):
     table = folders.tables_of("horizon")["trials"]
     joined, matched, adaptive, *means = data(paper, "study-horizon-trials")["figure"]["data"]

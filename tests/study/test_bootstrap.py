@@ -25,18 +25,20 @@ def test_the_area_is_that_of_scikit_learn_also_with_ties(rows, levels, seed):
 
 
 @given(st.integers(2, 30), st.sampled_from([1, 3, 10**6]), st.integers(0, 2**32))
-def test_a_weighted_area_is_that_of_repeated_rows(rows, levels, seed):
+def test_an_area_of_clusters_is_that_of_repeated_rows(rows, levels, seed):
     score, positive = ranked(rows, levels, seed)
     weights = np.random.default_rng(seed + 1).integers(0, 4, (5, rows))
     weights[:, :2] += 1
-    found = bootstrap.weighted_auc(score, positive, weights)
+    found = bootstrap.clustered_auc(score, positive, np.arange(rows), weights)
     for area, weight in zip(found, weights, strict=True):
         assert area == pytest.approx(roc_auc_score(np.repeat(positive, weight), np.repeat(score, weight)), abs=1e-14)
 
 
 def test_weights_of_one_give_the_plain_area():
     score, positive = ranked(40, 5, 0)
-    assert bootstrap.weighted_auc(score, positive, np.ones((1, 40), int))[0] == pytest.approx(bootstrap.auc(score, positive), abs=1e-15)
+    assert bootstrap.clustered_auc(score, positive, np.arange(40), np.ones((1, 40), int))[0] == pytest.approx(
+        bootstrap.auc(score, positive), abs=1e-15
+    )
 
 
 def test_without_both_kinds_of_row_there_is_no_area():
@@ -44,15 +46,7 @@ def test_without_both_kinds_of_row_there_is_no_area():
     assert bootstrap.auc(score, np.ones(4, dtype=bool)) is None
     assert bootstrap.auc(score, np.zeros(4, dtype=bool)) is None
     weights = np.array([[1, 1, 0, 0], [0, 0, 2, 1], [1, 0, 1, 0]])
-    assert bootstrap.weighted_auc(score, np.array([False, False, True, True]), weights).tolist() == [0.5, 0.5, 1.0]
-
-
-def test_many_resamples_are_handled_in_batches(monkeypatch):
-    score, positive = ranked(20, 5, 1)
-    weights = 1 + np.random.default_rng(2).integers(0, 3, (11, 20))
-    whole = bootstrap.weighted_auc(score, positive, weights)
-    monkeypatch.setattr(bootstrap, "BATCH", 4)
-    np.testing.assert_array_equal(bootstrap.weighted_auc(score, positive, weights), whole)
+    assert bootstrap.clustered_auc(score, np.array([False, False, True, True]), np.arange(4), weights).tolist() == [0.5, 0.5, 1.0]
 
 
 @given(st.integers(1, 8), st.integers(1, 30), st.integers(0, 2**32))
@@ -86,9 +80,9 @@ def test_resampling_clusters_is_repeating_their_rows(clusters, seed):
     score, positive = ranked(3 * clusters, 9, seed)
     family = np.repeat(np.arange(clusters), 3)
     drawn = bootstrap.resampled(seed, clusters, 3)
-    weights = bootstrap.multiplicities(drawn, clusters)[:, family]
+    counts = bootstrap.multiplicities(drawn, clusters)
     labels = [np.concatenate([positive[family == one] for one in row]) for row in drawn]
     assume(all(0 < one.sum() < one.size for one in labels))
     scores = [np.concatenate([score[family == one] for one in row]) for row in drawn]
     theirs = [roc_auc_score(one, other) for one, other in zip(labels, scores, strict=True)]
-    np.testing.assert_allclose(bootstrap.weighted_auc(score, positive, weights), theirs, atol=1e-14)
+    np.testing.assert_allclose(bootstrap.clustered_auc(score, positive, family, counts), theirs, atol=1e-14)

@@ -14,7 +14,8 @@ from whorl.reciprocity import certify, closed_loop
 from whorl.response import response
 
 HEIGHT = np.sqrt(3) / 2
-ACROSS, UP = np.linspace(0, 1, 49), np.linspace(0, HEIGHT, 43)
+ACROSS: np.ndarray = np.linspace(0, 1, 49)
+UP: np.ndarray = np.linspace(0, HEIGHT, 43)
 CLIP = 0.012  # the outermost points of the map lie this far inside: on the edge a column is frozen and no turn is defined
 
 

@@ -16,10 +16,15 @@ class Explorer:
     """A page that shows `state`. In a notebook it is displayed in place; `figures()` are the same pictures without a page.
 
     The server starts when it is first needed, on a free port of this machine and for this machine only.
+
+    Examples:
+        >>> from whorl.explorer import Explorer
+        >>> Explorer(depth=4, omega=2.0).state.depth
+        4
     """
 
     def __init__(self, state: State | None = None, *, height: int = 900, **settings: Any) -> None:
-        self.state = state if state is not None else State(**settings)
+        self.state: State = state if state is not None else State(**settings)
         self.height = height
         self._server: Server | None = None
 

@@ -22,7 +22,7 @@ from whorl.policy import GATES, Adaptive, Decision, Native, Policy, StepMatched,
 from whorl.response import Matrix, Response, response
 
 LAWS = (Direct, Repair, Leaky)
-POLICIES = {"native": Native, "step_matched": StepMatched, "adaptive": Adaptive}
+POLICIES: dict[str, type[Policy]] = {"native": Native, "step_matched": StepMatched, "adaptive": Adaptive}
 
 
 class AnyLaw(SpectralLaw):

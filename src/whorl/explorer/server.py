@@ -94,7 +94,7 @@ def _asset(name: str) -> Response:
     return Response(_files()[name].read_bytes(), mimetype=kinds[_files()[name].suffix], headers={"Cache-Control": kept})
 
 
-def program(portion: str, state: State) -> tuple:
+def program(portion: str, state: State) -> tuple[Any, ...]:
     """What decides which compiled program a portion needs."""
     if portion == "family":
         return WORDS if many.reason(state) else (portion, state.depth, state.policy, state.gate)
@@ -159,10 +159,10 @@ class Server:
     """The page on a port, in a thread of its own."""
 
     def __init__(self, host: str = "127.0.0.1", port: int = 0, *, trusted: Sequence[str] = (), alone: bool = False) -> None:
-        self.app = application(trusted=trusted)
+        self.app: Flask = application(trusted=trusted)
         self._server: BaseWSGIServer = make_server(host, port, self.app, threaded=True, request_handler=_Quiet)
         shown = f"[{host}]" if ":" in host else host
-        self.address = f"http://{shown}:{self._server.server_port}/"
+        self.address: str = f"http://{shown}:{self._server.server_port}/"
         self._alone = alone
         self._thread: threading.Thread | None = None
 

@@ -116,7 +116,13 @@ def _setting(default: Any, kind: Kind) -> Any:
 
 @dataclass(frozen=True)
 class State:
-    """Everything the page shows. Two equal states make two equal pages."""
+    """Everything the page shows. Two equal states make two equal pages.
+
+    Examples:
+        >>> from whorl.explorer import State
+        >>> State(depth=4).to_query()
+        'depth=4'
+    """
 
     claim: str = _setting(
         "turn",

@@ -24,6 +24,7 @@ from whorl.explorer.style import Theme
 from whorl.explorer.views import table as view
 
 ROWS, COLUMNS = 500_000, 400
+LARGEST = 1e100  # so that sums and squares can be drawn too
 Columns = dict[str, np.ndarray]
 
 
@@ -46,9 +47,15 @@ def columns(kind: str, content: bytes) -> Columns:
     found: Columns = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
         if pa.types.is_boolean(column.type) or pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
-            found[name] = np.asarray(column.to_numpy(), dtype=float)
+            values = np.asarray(column.to_numpy(), dtype=float)
+            values = np.where(np.isfinite(values), values, np.nan)  # what is not a number is a gap in every picture
+            if np.nanmax(np.abs(values), initial=0.0) > LARGEST:
+                raise ValueError(f"numbers must be at most {LARGEST:g} in size, but column {name[:40]!r} holds a larger one")
+            if np.isfinite(values).any():
+                found[name] = values
     if not found or table.num_rows == 0:
-        raise ValueError(f"the file must hold a column of numbers, but its columns are {', '.join(table.column_names)[:200] or 'none'}")
+        names = " ".join(", ".join(table.column_names).split())
+        raise ValueError(f"the file must hold a column of numbers, but its columns are {names[:200] or 'none'}")
     return found
 
 
@@ -57,7 +64,7 @@ def _parquet(content: bytes) -> pa.Table:
         file = parquet.ParquetFile(pa.BufferReader(content))
         _bounded(file.metadata.num_rows, file.metadata.num_columns)
         return file.read()
-    except (pa.ArrowInvalid, OSError) as broken:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as broken:
         raise ValueError(f"the file must be a Parquet table, but it cannot be read: {_first_line(broken)}") from broken
 
 
@@ -66,7 +73,7 @@ def _csv(content: bytes) -> pa.Table:
     text = "\n".join(line for line in _text(content).splitlines() if not line.lstrip().startswith("#"))
     try:
         table = csv.read_csv(io.BytesIO(text.encode()))
-    except pa.ArrowInvalid as broken:
+    except pa.ArrowException as broken:
         raise ValueError(f"the file must be a CSV table with a header, but it cannot be read: {_first_line(broken)}") from broken
     _bounded(table.num_rows, table.num_columns)
     return table

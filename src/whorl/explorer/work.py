@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-
 CALM = 3.0  # seconds without a request after which nobody seems to play
 
 

@@ -24,6 +24,13 @@ def draw_all(folder: Path, *, illustration: bool = True) -> list[Path]:
     """Draw the figure of every study in a run folder, and the concept where the paper's three are; answer with the files written.
 
     The concept is the same in every folder and takes longest, since its networks are computed; `illustration=False` leaves it as it is.
+
+    Examples:
+        >>> from whorl import figures
+        >>> from whorl.study import design, reproduce
+        >>> done = reproduce.conduct([(design.shipped("threshold"), {})], folder / "run", quick=True)
+        >>> [path.name for path in figures.draw_all(folder / "run")]
+        ['threshold.pdf', 'threshold.png']
     """
     studies = sorted(path.parent for path in Path(folder).glob("*/verdict.json"))
     if not studies:
@@ -35,7 +42,15 @@ def draw_all(folder: Path, *, illustration: bool = True) -> list[Path]:
 
 
 def draw_study(study: Path) -> list[Path]:
-    """Draw the figure of one study from its tables, which must be those that its verdict names; a kind without a figure gives none."""
+    """Draw the figure of one study from its tables, which must be those that its verdict names; a kind without a figure gives none.
+
+    Examples:
+        >>> from whorl import figures
+        >>> from whorl.study import design, run
+        >>> verdict = run.run(design.shipped("threshold"), folder / "run", registered={}, quick=True)
+        >>> [path.name for path in figures.draw_study(folder / "run")]
+        ['threshold.pdf', 'threshold.png']
+    """
     verdict = store.read_json(study / "verdict.json")
     kind = verdict.get("kind") if isinstance(verdict, dict) else None
     if kind not in columns.TEXT:

@@ -56,6 +56,13 @@ def certify(
         skew: a skew part, as a share of the loop, for which the repeats needed to see it are worked out.
         tol: directions excited less than this, relative to the strongest, are left out.
         seed: of the random signs; the same seed gives the same digits.
+
+    Examples:
+        >>> from whorl import measured
+        >>> residuals = np.tile(0.1 * (np.eye(3) - 1 / 3), (12, 1))
+        >>> velocities = residuals + 0.001 * np.random.default_rng(0).standard_normal((36, 3))
+        >>> measured.certify(residuals, velocities, repeat=np.repeat(np.arange(12), 3)).turns
+        False
     """
     given = {"potentials": potentials, "sample": sample, "repeat": repeat, "uncertainty": uncertainty, "time_scale": time_scale}
     return judge(collect(residuals, velocities, **given), alpha=alpha, skew=skew, tol=tol, time_unit=time_unit, seed=seed)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from whorl import _check
 from whorl.measured import words
 from whorl.measured.bootstrap import Interval, Intervals, intervals
 from whorl.measured.conservation import Mass, mass
@@ -47,7 +48,16 @@ class Loop:
 
 @dataclass(frozen=True)
 class Finding:
-    """Is this measured learner reciprocal? Print it."""
+    """Is this measured learner reciprocal? Print it.
+
+    Examples:
+        >>> from whorl import measured
+        >>> residuals = np.tile(0.1 * (np.eye(3) - 1 / 3), (12, 1))
+        >>> velocities = residuals + 0.001 * np.random.default_rng(0).standard_normal((36, 3))
+        >>> finding = measured.certify(residuals, velocities)
+        >>> finding.can_turn, finding.turns
+        (True, False)
+    """
 
     source: str
     loops: tuple[Loop, ...]
@@ -98,10 +108,18 @@ def judge(
         tol: directions excited less than this, relative to the strongest, are left out.
         time_unit: the name of the unit of time, for words only.
         seed: of the random signs; the same seed gives the same digits.
+
+    Examples:
+        >>> from whorl import measured
+        >>> residuals = np.tile(0.1 * (np.eye(3) - 1 / 3), (12, 1))
+        >>> velocities = residuals + 0.001 * np.random.default_rng(0).standard_normal((36, 3))
+        >>> measured.judge(measured.collect(residuals, velocities), alpha=0.01).turns
+        False
     """
     for name, value in (("alpha", alpha), ("skew", skew), ("tol", tol)):
-        if not 0 < value < 1:
-            raise ValueError(f"{name} must lie between 0 and 1, but it is {value:g}")
+        if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < value < 1:
+            raise ValueError(f"{name} must lie between 0 and 1, but it is {_check.shown(value)}")
+    _check.count("seed", seed, 0)
     loops = []
     for label, record in measurements.records.items():
         try:

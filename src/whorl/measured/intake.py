@@ -15,6 +15,7 @@ from whorl.measured.moments import Collector, Record
 from whorl.measured.tables import TableError
 
 LEAST = 12  # measurements: six pairs, the fewest that can reach a level of 5 %
+SMALLEST = 1e-120
 Field = Float[np.ndarray, "rows samples outputs"]
 
 
@@ -32,7 +33,16 @@ class Rows:
 
 @dataclass(frozen=True)
 class Measurements:
-    """Everything that is kept of a table: one record a loop."""
+    """Everything that is kept of a table: one record a loop.
+
+    Examples:
+        >>> from whorl import measured
+        >>> residuals = np.tile(0.1 * (np.eye(3) - 1 / 3), (12, 1))
+        >>> velocities = residuals + 0.001 * np.random.default_rng(0).standard_normal((36, 3))
+        >>> found = measured.collect(residuals, velocities)
+        >>> found.rows, found.outputs
+        (36, 3)
+    """
 
     source: str
     samples: int
@@ -53,7 +63,10 @@ class Intake:
     """Takes rows as they come, in any number of portions."""
 
     def __init__(self, samples: int, outputs: int, drives: tuple[str, ...], time_scale: float) -> None:
-        self.samples, self.outputs, self.drives, self.time_scale = samples, outputs, drives, time_scale
+        self.samples: int = samples
+        self.outputs: int = outputs
+        self.drives: tuple[str, ...] = drives
+        self.time_scale: float = time_scale
         size = samples * (outputs - 1)
         widths = {**dict.fromkeys(drives, size), "velocity": size, "leak": samples, "offset": samples}
         ends = np.cumsum(list(widths.values())).tolist()
@@ -95,25 +108,43 @@ class Intake:
             if record.rows < least:
                 whose = f"sample {label}" if label else "the table"
                 raise TableError(f"{whose} must have at least {least} measurements, but it has {record.rows}")
+            self._check_size(record)
         if not records:
             raise TableError(f"the table must have at least {LEAST} measurements, but it has none")
         weighted, states = self._weighted, self._states
         return Measurements(source, self.samples, self.outputs, self.drives, weighted, records, states, self.time_scale)
 
+    def _check_size(self, record: Record) -> None:
+        """Squares of squares must be numbers that a double can hold; no measurement is that far from one in fitting units."""
+        for name in (*self.drives, "velocity"):
+            with np.errstate(over="ignore"):
+                total = float(np.einsum("ukk->", record.moments.between(name, name)))
+            if not SMALLEST < total < 1 / SMALLEST:
+                raise TableError(
+                    f"the squares of all {name} must sum to between {SMALLEST:g} and {1 / SMALLEST:g}, but they sum to {total:g}: "
+                    "use other units"
+                )
+
     def _flat(self, rows: Rows) -> np.ndarray:
-        velocity = rows.velocity / self.time_scale
         drives = [rows.drives[name] for name in self.drives]
-        parts = [(values @ self._basis).reshape(len(values), -1) for values in (*drives, velocity)]
-        return np.concatenate([*parts, velocity.sum(axis=-1), drives[0].sum(axis=-1)], axis=1)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is too large is refused when all of it is there
+            velocity = rows.velocity / self.time_scale
+            parts = [(values @ self._basis).reshape(len(values), -1) for values in (*drives, velocity)]
+            return np.concatenate([*parts, velocity.sum(axis=-1), drives[0].sum(axis=-1)], axis=1)
 
     def _weights(self, rows: Rows, first: int) -> np.ndarray:
         if rows.uncertainty is None:
             return np.ones(len(rows.velocity))
         self._weighted = True
-        low = rows.uncertainty.min(axis=1)
+        low, high = rows.uncertainty.min(axis=1), rows.uncertainty.max(axis=1)
         if (low <= 0).any():
             row = int(np.argmax(low <= 0))
             raise TableError(f"uncertainties must be greater than 0, but one is {low[row]:g}", row=first + row, column="uncertainty")
+        far = (low < np.sqrt(SMALLEST)) | (high > 1 / np.sqrt(SMALLEST))
+        if far.any():
+            row = int(np.argmax(far))
+            limits = f"{np.sqrt(SMALLEST):g} to {1 / np.sqrt(SMALLEST):g}"
+            raise TableError(f"uncertainties must lie from {limits}, but one is {high[row]:g}", row=first + row, column="uncertainty")
         # One weight a row. Outputs measured with different but constant precision need none: each is fitted by itself.
         return self.time_scale**2 / np.mean(rows.uncertainty**2, axis=1)
 

@@ -100,8 +100,9 @@ class Collector:
             return Record(Moments(self.parts, second[held], count[held]), shown, repeats, by_repeat)
         rows, weights, runs = (np.concatenate(kind) for kind in zip(*self._kept, strict=True))
         first = np.unique(runs, return_index=True)[1] if by_repeat else np.arange(len(rows))
-        products = weights[:, None, None] * rows[:, :, None] * rows[:, None, :]
-        second = np.add.reduceat(products, first, axis=0)
+        with np.errstate(over="ignore", invalid="ignore"):  # whoever takes the record looks at its size
+            products = weights[:, None, None] * rows[:, :, None] * rows[:, None, :]
+            second = np.add.reduceat(products, first, axis=0)
         return Record(Moments(self.parts, second, np.diff(first, append=len(rows))), shown, repeats, by_repeat)
 
     def _show(self, rows: np.ndarray) -> None:

@@ -43,7 +43,13 @@ FOOT = (
 
 
 def write(finding: Finding, path: str | Path) -> Path:
-    """Write the page, HTML or PDF by the ending of `path`. It is there in the end, whole, or not at all."""
+    """Write the page, HTML or PDF by the ending of `path`. It is there in the end, whole, or not at all.
+
+    Examples:
+        >>> from whorl import measured
+        >>> measured.write(measured.judge(measured.read("examples/measurements.csv")), folder / "verdict.html").name
+        'verdict.html'
+    """
     target = Path(path)
     kind = target.suffix.lower()
     if kind not in (".html", ".pdf"):

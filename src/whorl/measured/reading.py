@@ -3,10 +3,12 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from sys import float_info
 from typing import Any
 
 import numpy as np
 
+from whorl import _check
 from whorl.measured.intake import Intake, Measurements, Rows
 from whorl.measured.layout import DRIVES, Layout, layout
 from whorl.measured.tables import Batch, Table, TableError
@@ -18,6 +20,11 @@ def read(path: str | Path, *, time_scale: float = 1.0) -> Measurements:
     """Read measurements from a CSV or Parquet file in wide or long form; see `layout` for the columns.
 
     Velocities are divided by `time_scale`: the time that passed while the recorded change took place.
+
+    Examples:
+        >>> from whorl import measured
+        >>> measured.read("examples/measurements.csv").rows
+        36
     """
     table = Table(path)
     scale = _scale(time_scale)
@@ -45,7 +52,15 @@ def collect(
     uncertainty: Numbers | None = None,
     time_scale: float = 1.0,
 ) -> Measurements:
-    """Take measurements from arrays: `(rows, outputs)`, or `(rows, samples, outputs)` where samples were driven and read together."""
+    """Take measurements from arrays: `(rows, outputs)`, or `(rows, samples, outputs)` where samples were driven and read together.
+
+    Examples:
+        >>> from whorl import measured
+        >>> residuals = np.tile(0.1 * (np.eye(3) - 1 / 3), (12, 1))
+        >>> velocities = residuals + 0.001 * np.random.default_rng(0).standard_normal((36, 3))
+        >>> measured.collect(residuals, velocities).rows
+        36
+    """
     velocity = _array("velocities", velocities)
     if velocity.ndim not in (2, 3):
         raise ValueError(f"velocities must have shape (rows, outputs) or (rows, samples, outputs), but the shape is {velocity.shape}")
@@ -61,7 +76,7 @@ def collect(
     rows, outputs = len(velocity), velocity.shape[-1]
     samples = velocity.shape[1] if velocity.ndim == 3 else 1
     cube = (rows, samples, outputs)
-    labels = None if sample is None else np.asarray(sample)
+    labels = None if sample is None else _check.numpy("sample", sample)
     if labels is not None and labels.shape != (rows,):
         raise ValueError(f"sample must have one label a row, {rows}, but its shape is {labels.shape}")
     runs = None if repeat is None else _array("repeat", repeat, (rows,))
@@ -131,6 +146,9 @@ class _Pattern:
         self.sample = sample if len(set(sample)) > 1 else None
         self.samples = len(set(sample))
         self.outputs = self.lines // self.samples
+        if self.lines % self.samples:
+            counts = f"{self.lines} lines for {self.samples} samples"
+            raise TableError(f"every sample must have the same outputs, but there are {counts}", row=batch.first, column="sample")
         if self.outputs < 2:
             raise TableError("a measurement must have at least 2 outputs, but it has 1", row=batch.first, column="output")
 
@@ -180,8 +198,8 @@ def _short(lines: int) -> str:
 
 
 def _scale(time_scale: float) -> float:
-    if not isinstance(time_scale, int | float | np.number) or isinstance(time_scale, bool) or not 0 < time_scale < np.inf:
-        raise ValueError(f"time_scale must be a number greater than 0, but it is {time_scale!r}")
+    if not isinstance(time_scale, int | float | np.number) or isinstance(time_scale, bool) or not 0 < time_scale <= float_info.max:
+        raise ValueError(f"time_scale must be a number greater than 0, but it is {_check.shown(time_scale)}")
     return float(time_scale)
 
 

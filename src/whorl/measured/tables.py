@@ -26,7 +26,9 @@ class TableError(ValueError):
 
     def __init__(self, sentence: str, *, row: int | None = None, column: str | None = None, counted: bool = False) -> None:
         super().__init__(sentence)
-        self.row, self.column, self.counted = row, column, counted
+        self.row: int | None = row
+        self.column: str | None = column
+        self.counted: bool = counted
 
 
 @dataclass(frozen=True)
@@ -46,14 +48,14 @@ class Table:
     """A file with named columns."""
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+        self.path: Path = Path(path)
         with self.path.open("rb") as file:
             start = file.read(4)
         if not start:
             raise ValueError(f"{self.path}, line 1: the file must have a header line that names its columns, but it is empty")
-        self.parquet = start == b"PAR1"
-        self.delimiter = ","
-        self.names = self._parquet_names() if self.parquet else self._header()
+        self.parquet: bool = start == b"PAR1"
+        self.delimiter: str = ","
+        self.names: list[str] = self._parquet_names() if self.parquet else self._header()
         twice = [name for name in self.names if self.names.count(name) > 1]
         if twice:
             raise ValueError(f"{self.path}, line 1, column {twice[0]}: names must be unique, but it stands there twice")
@@ -78,15 +80,14 @@ class Table:
                 if table.num_rows:
                     yield Batch(first, columns)
                 first += table.num_rows
-        except pa.ArrowInvalid as problem:
-            raise (
-                self._culprit(first, numbers) if not self.parquet else TableError(f"the file must be readable, but {problem}")
-            ) from problem
+        except (pa.ArrowException, OSError) as problem:
+            damaged = TableError("the file must be a whole Parquet file, but a part of it is damaged")
+            raise (damaged if self.parquet else self._culprit(first, numbers)) from problem
 
     def _parquet_names(self) -> list[str]:
         try:
             return list(pyarrow.parquet.ParquetFile(self.path).schema_arrow.names)
-        except (pa.ArrowInvalid, OSError) as problem:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as problem:
             raise ValueError(f"{self.path}: the file must be a whole Parquet file, but its end is missing or damaged") from problem
 
     def _parquet_batches(self, numbers: list[str], labels: list[str]) -> Iterator[Any]:
@@ -107,7 +108,10 @@ class Table:
                 f"{self.path}, line 1: the file must be CSV text or Parquet, but its first line is not text of a reasonable length"
             )
         self.delimiter = max(",;\t", key=text.count)
-        return [name.strip() for name in next(csv.reader([text], delimiter=self.delimiter), [])]
+        try:
+            return [name.strip() for name in next(csv.reader([text], delimiter=self.delimiter), [])]
+        except csv.Error as problem:
+            raise ValueError(f"{self.path}, line 1: the file must begin with one line of names, but it cannot be read as CSV") from problem
 
     def _csv_batches(self, numbers: list[str], labels: list[str]) -> Iterator[Any]:
         types = dict.fromkeys(numbers, pa.float64()) | dict.fromkeys(labels, pa.string())

@@ -15,6 +15,11 @@ def template(outputs: int = 3, *, repeats: int = REPEATS) -> str:
 
     Each residual raises one output and lowers all others alike. The series excites every direction equally, and twelve repeats of it
     give the test of reciprocity its full level.
+
+    Examples:
+        >>> from whorl import measured
+        >>> measured.template(outputs=3).splitlines()[0]
+        'repeat,residual_1,residual_2,residual_3,velocity_1,velocity_2,velocity_3'
     """
     for name, value, least in (("outputs", outputs, 2), ("repeats", repeats, 1)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
@@ -30,5 +35,10 @@ def template(outputs: int = 3, *, repeats: int = REPEATS) -> str:
 
 
 def write_template(path: str | Path, outputs: int = 3) -> None:
-    """Write the table to a file. It is there in the end, whole, or not at all."""
+    """Write the table to a file. It is there in the end, whole, or not at all.
+
+    Examples:
+        >>> from whorl import measured
+        >>> measured.write_template(folder / "measurements.csv", outputs=3)
+    """
     replace(Path(path), template(outputs).encode())

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from whorl.measured.diagnosis import Diagnosis
     from whorl.measured.finding import Finding, Loop
 
-BETTER = {
+BETTER: dict[str | None, str] = {
     "boundary": "a boundary term explains the loop better",
     "adjoint": "a mismatched adjoint explains the loop better",
     None: "a boundary term and a mismatched adjoint explain the loop about equally well",

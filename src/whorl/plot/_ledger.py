@@ -13,7 +13,12 @@ if TYPE_CHECKING:
 
 
 def waterfall(ledger: Ledger) -> "Figure":
-    """Draw how a ledger leads from the native learner's final loss, term by term, to the nonreciprocal learner's."""
+    """Draw how a ledger leads from the native learner's final loss, term by term, to the nonreciprocal learner's.
+
+    Examples:
+        >>> pair = wh.train(net, x, y, policy=wh.adaptive(0.1), epochs=2, seed=0)
+        >>> wh.plot.waterfall(pair.ledger).savefig(folder / "gap.pdf")
+    """
     from matplotlib.figure import Figure
 
     _check.instance("ledger", ledger, Ledger)

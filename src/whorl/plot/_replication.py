@@ -22,6 +22,9 @@ def forest(published: Mapping[str, float], distributions: Mapping[str, Any], *, 
     `distributions` holds values under many seeds by name, as `whorl.study.published.distribution` does. A line is scaled by its own
     central 95 %, on either side of the median, so that statistics of any size stand beside each other; the percentile is that of the
     published value among ours, ties by half.
+
+    Examples:
+        >>> figure = wh.plot.forest({"gap": 0.1}, {"gap": np.random.default_rng(0).normal(size=100)})
     """
     from matplotlib.figure import Figure
 

@@ -20,6 +20,9 @@ def spectrum(responses: Response | Sequence[Response] | Mapping[str, Any], *, to
     """Draw the eigenvalues of K on the zero-sum fields, relative to the largest, by depth.
 
     `responses` is one response or several, or the table `responses` of a structural study. Modes above `tol` count towards the rank.
+
+    Examples:
+        >>> figure = wh.plot.spectrum(wh.response(net, x))
     """
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator

@@ -24,6 +24,10 @@ def spiral(flows: Flow | Mapping[str, Flow], targets: Numbers, *, sample: int = 
     """Draw how the residual of one sample dies out: in the zero-sum plane, and as the prediction's path on the simplex.
 
     `flows` is one flow, or several by name; `targets` are those of the samples that drive them, one row a sample.
+
+    Examples:
+        >>> path = wh.flow(net, x, y, wh.repair(), [0.0, 1.0], selected=0)
+        >>> figure = wh.plot.spiral(path, y[:1])
     """
     import mpltern  # noqa: F401  (registers the ternary projection)
     from matplotlib.figure import Figure
@@ -82,6 +86,9 @@ def phase_portrait(field: Field, *, points: int = 61, density: float = 1.1) -> "
 
     `field` maps a point, a tuple of one column, to its scores, as in `integrability`. The colour is the exterior derivative $d\omega$ of
     its one-form, the circulation per area of a small loop: zero everywhere for a gradient. `points` is the number of places along a side.
+
+    Examples:
+        >>> figure = wh.plot.phase_portrait(wh.rock_paper_scissors, points=21)
     """
     from matplotlib.colors import LinearSegmentedColormap, Normalize
     from matplotlib.figure import Figure

@@ -27,6 +27,13 @@ def write(folder: Path, *, unverified: str | None = None) -> Path:
 
     Raises:
         ValueError: If the folder is not a finished run folder.
+
+    Examples:
+        >>> from whorl import report
+        >>> from whorl.study import design, reproduce
+        >>> done = reproduce.conduct([(design.shipped("threshold"), {})], folder / "run", quick=True)
+        >>> report.write(folder / "run").name
+        'report.html'
     """
     place = Path(folder) / NAME
     store.write(place, page.render(read(Path(folder)), unverified))

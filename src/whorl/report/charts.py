@@ -19,6 +19,14 @@ TRIALS = 200
 RATIO, COEFFICIENT = 0.1, 0.01  # where the axes turn from linear to logarithmic
 POLICIES = {"step_matched": ("step-matched", ORANGE, "diamond"), "adaptive": ("adaptive", BLUE, "circle")}
 TERMS = ("gap", "even", "handedness", "step", "drift")
+GAP = 1e-4  # where the axis of mean gaps turns from linear to logarithmic
+ARMS = {
+    "turns": ("turns", BLUE, "circle"),
+    "halves": ("steps of 1, 1/2 and 0", GREY, "square-open"),
+    "quarters": ("steps of 1, 3/4 and 1/4", GREY, "diamond-open"),
+    "random": ("random directions", ORANGE, "triangle-up"),
+    "straight": ("along the residual", RED, "triangle-down"),
+}
 
 
 @dataclass(frozen=True)
@@ -36,7 +44,7 @@ class Chart:
 
 def of(study: Study, anchor: str) -> list[Chart]:
     """The charts of a study, as its kind has them; none where a table is not the one that was judged."""
-    makers = {"threshold": ("configurations", _threshold), "horizon": ("trials", _horizon)}
+    makers = {"threshold": ("configurations", _threshold), "horizon": ("trials", _horizon), "foresight": ("conditions", _foresight)}
     name, make = makers.get(study.kind, ("", None))
     return [] if make is None or name in study.stale else [make(study.statistics, study.table(name), anchor)]
 
@@ -219,6 +227,53 @@ def _trial_lines(of_policy: dict[str, dict[str, np.ndarray]], order: np.ndarray)
         [str(int(p["trial"][k])), POLICIES[n][0], *(number(float(p[t][k])) for t in TERMS)] for k in order for n, p in of_policy.items()
     ]
     return head, lines
+
+
+def _foresight(statistics: dict[str, float], table: dict[str, np.ndarray], anchor: str) -> Chart:
+    """The mean gap against the number of updates foreseen, for turning and for controls that never turn."""
+    kept = {name: list(dict.fromkeys(table["horizon"][table["arm"] == name].tolist())) for name in ARMS}
+    horizons = kept["turns"]
+    words = ["end" if k < 0 else str(k) for k in horizons]
+    rows = [_ahead(statistics, table, name, horizon) for name in ARMS for horizon in kept[name]]
+    traces = [_arm(name, [row for row in rows if row[0] == name], horizons) for name in ARMS if kept[name]]
+    spread = np.array([value for row in rows for value in row[2:5]])
+    layout = {
+        "xaxis": {"title": {"text": "updates foreseen"}, "tickvals": list(range(len(words))), "ticktext": words, "zeroline": False},
+        "yaxis": _axis("mean final loss less the native learner's", spread, GAP),
+    }
+    *most, last = [str(row[5]) for row in rows if row[0] == "turns"]
+    summary = (
+        f"Below zero a learner that looks ahead finishes before the native one. Bars are 95 % intervals over trials. Turning pays, with "
+        f"its upper bound below zero, in {', '.join(most)} and {last} of {plural(int(rows[0][6]), 'condition')}, from left to right."
+    )
+    lines = [[ARMS[row[0]][0], "end" if row[1] < 0 else str(row[1]), *map(number, row[2:5]), f"{row[5]} of {row[6]}"] for row in rows]
+    head = ("chooses among", "updates foreseen", "mean gap", "2.5 %", "97.5 %", "conditions in which it pays")
+    return Chart(f"{anchor}-ahead", "How far ahead must a turn be seen?", summary, head, lines, {"data": traces, "layout": layout})
+
+
+def _ahead(statistics: dict[str, float], table: dict[str, np.ndarray], arm: str, horizon: int) -> tuple[Any, ...]:
+    """An arm at a horizon: the mean gap, its bounds, and in how many of its conditions it pays."""
+    name = f"gap.{arm}.{'end' if horizon < 0 else f'k{horizon}'}"
+    pays = table["pays"][(table["arm"] == arm) & (table["horizon"] == horizon)]
+    return arm, horizon, *(statistics.get(f"{name}{end}", 0.0) for end in ("", ".lower", ".upper")), int(pays.sum()), pays.size
+
+
+def _arm(name: str, rows: list[tuple[Any, ...]], horizons: list[int]) -> dict[str, Any]:
+    shown, colour, symbol = ARMS[name]
+    middle, low, high = (signed_log(np.array([row[k] for row in rows]), GAP) for k in (2, 3, 4))
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": shown,
+        "x": [horizons.index(row[1]) for row in rows],
+        "y": _shorts(middle),
+        "error_y": {"array": _shorts(high - middle), "arrayminus": _shorts(middle - low), "symmetric": False, "color": colour},
+        "line": {"color": colour, "width": 2 if name == "turns" else 1},
+        "marker": {"color": colour, "symbol": symbol, "size": 9},
+        "customdata": [[short(row[2]), short(row[3]), short(row[4]), f"{row[5]} of {row[6]}"] for row in rows],
+        "hovertemplate": f"{shown}<br>gap %{{customdata[0]}}<br>95 %: %{{customdata[1]}} to %{{customdata[2]}}"
+        "<br>pays in %{customdata[3]} conditions<extra></extra>",
+    }
 
 
 def replication(choices: list[dict[str, Any]]) -> Chart:

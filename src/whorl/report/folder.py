@@ -9,7 +9,7 @@ import numpy as np
 
 from whorl.study import design, store
 
-VERDICT = {
+VERDICT: dict[str, type] = {
     "study": str,
     "kind": str,
     "title": str,
@@ -62,7 +62,15 @@ class Study:
 
 @dataclass(frozen=True)
 class Run:
-    """A finished run folder."""
+    """A finished run folder.
+
+    Examples:
+        >>> from whorl import report
+        >>> from whorl.study import design, reproduce
+        >>> done = reproduce.conduct([(design.shipped("threshold"), {})], folder / "run", quick=True)
+        >>> report.read(folder / "run").quick
+        True
+    """
 
     folder: Path
     environment: dict[str, Any]
@@ -77,19 +85,42 @@ class Run:
 
 
 def read(folder: Path) -> Run:
-    """Read a finished run folder; the paper's studies come first, in its order."""
+    """Read a finished run folder; the paper's studies come first, in its order.
+
+    Examples:
+        >>> from whorl import report
+        >>> from whorl.study import design, reproduce
+        >>> done = reproduce.conduct([(design.shipped("threshold"), {})], folder / "run", quick=True)
+        >>> [study.name for study in report.read(folder / "run").studies]
+        ['threshold']
+    """
     if not folder.is_dir():
         raise ValueError(f"{folder} must be a run folder of whorl, but it is no folder")
     folder = folder.resolve()
     places = sorted((path.parent for path in folder.glob("*/design.toml")), key=_order)
     if not places or not (folder / "environment.json").exists():
         raise ValueError(f"{folder.name} must be a run folder of whorl, but it holds no studies and environment.json")
-    studies = tuple(_study(place) for place in places)
+    studies = tuple(_sound(place) for place in places)
     return Run(folder, _object(folder / "environment.json"), studies, _findings(places[0], "folder") or [], _figures(folder, ""))
 
 
 def _order(place: Path) -> tuple[int, str]:
     return (design.PAPER.index(place.name) if place.name in design.PAPER else len(design.PAPER), place.name)
+
+
+def _sound(place: Path) -> Study:
+    """A study, from files that somebody may have changed or lost."""
+    try:
+        return _study(place)
+    except OSError as wrong:
+        raise ValueError(f"{place.name} must be a finished study, but a file of it cannot be read: {_line(wrong)}") from wrong
+    except (AttributeError, LookupError, TypeError) as wrong:
+        raise ValueError(f"{place.name} must be a study as whorl wrote it, but a file of it was changed: {_line(wrong)}") from wrong
+
+
+def _line(wrong: Exception) -> str:
+    """The first line of somebody else's refusal, cut to what fits into a sentence."""
+    return (str(wrong).splitlines() or [""])[0][:200] or type(wrong).__name__
 
 
 def _study(place: Path) -> Study:

@@ -25,6 +25,8 @@ CAPTIONS = {
     "curvature ratio of one sample.",
     "horizon": "Where the gap to the native learner comes from: gaps trial by trial, the step and drift terms of the ledger, and the gain "
     "of the adaptive policy by condition.",
+    "foresight": "Does a turn pay when its consequences are foreseen? Mean gaps to the native learner against the updates foreseen, by "
+    "condition, beside controls that look as far and never turn.",
 }
 POLICY = (  # of the page itself: nothing is asked of any network
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:; font-src data:; "
@@ -34,6 +36,15 @@ POLICY = (  # of the page itself: nothing is asked of any network
 
 def render(run: Run, unverified: str | None = None) -> str:
     """The whole page as HTML."""
+    try:
+        return _rendered(run, unverified)
+    # The folder may have been changed in any way, and what breaks then may be anything.
+    except (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError, jinja2.TemplateError) as wrong:
+        why = " ".join(str(wrong).split())[:200] or type(wrong).__name__
+        raise ValueError(f"{run.folder.name} must hold what whorl wrote, but its page cannot be drawn: {why}") from wrong
+
+
+def _rendered(run: Run, unverified: str | None) -> str:
     lines = comparison.rows(run)
     context = {
         "run": run,
@@ -70,7 +81,7 @@ def _templates() -> jinja2.Environment:
 
 def _raw(name: str) -> markupsafe.Markup:
     """A style sheet or script of ours, as it is."""
-    return markupsafe.Markup((resources.files("whorl.report") / "templates" / name).read_text())
+    return markupsafe.Markup((resources.files("whorl.report") / "templates" / name).read_text())  # nosec B704 # files of this package
 
 
 @cache

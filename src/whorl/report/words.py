@@ -9,7 +9,7 @@ from whorl.report.folder import Run, Study
 
 RELATIONS = {"<": "below", "<=": "at most", ">": "above", ">=": "at least", "==": "exactly"}
 SIGNS = {"<": "<", "<=": "≤", ">": ">", ">=": "≥", "==": "="}
-BREAKS = {"<": np.greater_equal, "<=": np.greater, ">": np.less_equal, ">=": np.less, "==": np.not_equal}
+BREAKS: dict[str, np.ufunc] = {"<": np.greater_equal, "<=": np.greater, ">": np.less_equal, ">=": np.less, "==": np.not_equal}
 ROWS = {  # the rows behind an extreme: where a gate on it was broken
     "structural": {
         "factorisation.max": ("operators", "factorisation"),

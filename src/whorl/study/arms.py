@@ -4,6 +4,7 @@ Each arm at each horizon and depth is one call of `train_many`.
 """
 
 import functools
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from whorl.foresight import TURNS, Rollout, rollout, steps
 from whorl.network import Network
 from whorl.study import _frames, draws
 
-task = functools.lru_cache(maxsize=1 << 12)(draws.task)  # many calls share their data
+task: Callable[..., tuple[np.ndarray, np.ndarray]] = functools.lru_cache(maxsize=1 << 12)(draws.task)  # many calls share their data
 MAIN = ("turns", "halves", "quarters", "random", "straight")
 TERMS = ("even", "handedness", "step", "drift")
 

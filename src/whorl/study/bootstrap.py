@@ -3,8 +3,6 @@
 import numpy as np
 from scipy.stats import rankdata
 
-BATCH = 500  # resamples that are held in memory together
-
 
 def resampled(seed: int, clusters: int, resamples: int) -> np.ndarray:
     """Cluster numbers, one row a resample."""
@@ -32,16 +30,17 @@ def auc(score: np.ndarray, positive: np.ndarray) -> float | None:
     return float(wins / (many * (len(score) - many)))
 
 
-def weighted_auc(score: np.ndarray, positive: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The same for many weightings of the rows at once, (resamples, rows); one half where a resample has no pair to compare."""
-    levels, level = np.unique(score, return_inverse=True)
-    order = np.argsort(level, kind="stable")
-    edges = np.searchsorted(level[order], np.arange(levels.size))
-    found = np.empty(len(weights))
-    for first in range(0, len(weights), BATCH):
-        part = weights[first : first + BATCH, order].astype(float)
-        above, below = (np.add.reduceat(part * mask[order], edges, axis=1) for mask in (positive, ~positive))
-        beaten = np.cumsum(below, axis=1) - below / 2
-        pairs = above.sum(axis=1) * below.sum(axis=1)
-        found[first : first + BATCH] = np.where(pairs > 0, (above * beaten).sum(axis=1) / np.where(pairs > 0, pairs, 1), 0.5)
-    return found
+def clustered_auc(score: np.ndarray, positive: np.ndarray, cluster: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """The same with whole clusters repeated, `counts` (resamples, clusters); one half where a resample has no pair to compare.
+
+    Wins and ties between two clusters are counted once; multiples of one half add up without rounding in any order.
+    """
+    clusters = counts.shape[1]
+    others, whose = score[~positive], cluster[~positive]
+    wins = np.zeros((clusters, clusters))
+    for one in range(clusters):
+        mine = score[positive & (cluster == one), None]
+        wins[one] = np.bincount(whose, ((mine > others) + 0.5 * (mine == others)).sum(axis=0), minlength=clusters)
+    above, below = (counts @ np.bincount(cluster[mask], minlength=clusters) for mask in (positive, ~positive))
+    pairs = above * below
+    return np.where(pairs > 0, ((counts @ wins) * counts).sum(axis=1) / np.where(pairs > 0, pairs, 1), 0.5)

@@ -19,7 +19,13 @@ LARGEST = 1_000_000  # bytes of a design file
 
 @dataclass(frozen=True)
 class Gate:
-    """One condition on a statistic. A study passes when all of its gates do."""
+    """One condition on a statistic. A study passes when all of its gates do.
+
+    Examples:
+        >>> from whorl.study import design
+        >>> design.shipped("structural").gates[0].relation
+        '=='
+    """
 
     name: str
     statistic: str
@@ -30,7 +36,14 @@ class Gate:
 
 @dataclass(frozen=True)
 class Design:
-    """A checked design, and the very bytes it was read from."""
+    """A checked design, and the very bytes it was read from.
+
+    Examples:
+        >>> from whorl.study import design
+        >>> found = design.shipped("horizon")
+        >>> found.values().trials, found.values(quick=True).trials < found.values().trials
+        (20, True)
+    """
 
     name: str
     kind: str
@@ -52,14 +65,26 @@ class Design:
 
 
 def shipped(name: str) -> Design:
-    """One of the designs that come with whorl: the paper's, and what lies beyond it."""
+    """One of the designs that come with whorl: the paper's, and what lies beyond it.
+
+    Examples:
+        >>> from whorl.study import design
+        >>> design.shipped("structural").expected
+        'FAIL'
+    """
     if name not in SHIPPED:
         raise ValueError(f"study must be one of {', '.join(SHIPPED)}, but it is {name!r}")
     return parse((resources.files("whorl.study") / "designs" / f"{name}.toml").read_bytes(), f"{name}.toml")
 
 
 def template(kind: str) -> str:
-    """A design of the user's own to start from: the shipped one, under another name and without its expected verdict."""
+    """A design of the user's own to start from: the shipped one, under another name and without its expected verdict.
+
+    Examples:
+        >>> from whorl.study import design
+        >>> design.template("threshold").splitlines()[0]
+        'name = "mine"'
+    """
     text = shipped(kind).text.decode()
     lines = [line for line in text.splitlines() if not line.startswith("expected")]
     return (
@@ -71,7 +96,14 @@ def template(kind: str) -> str:
 
 
 def read(path: Path) -> Design:
-    """A design from a file."""
+    """A design from a file.
+
+    Examples:
+        >>> from whorl.study import design
+        >>> size = (folder / "mine.toml").write_text(design.template("threshold"))
+        >>> design.read(folder / "mine.toml").name
+        'mine'
+    """
     if path.is_dir():
         raise ValueError(f"{path} must be a design file, but it is a folder")
     with path.open("rb") as file:
@@ -82,7 +114,15 @@ def read(path: Path) -> Design:
 
 
 def parse(text: bytes, where: str = "design") -> Design:
-    """A design from its bytes; `where` names it in refusals."""
+    """A design from its bytes; `where` names it in refusals.
+
+    Examples:
+        >>> from whorl.study import design
+        >>> design.parse(b"name = 7", "mine.toml")
+        Traceback (most recent call last):
+            ...
+        ValueError: mine.toml, line 1: name must be a text of 1 to 500 characters, but it is 7
+    """
     try:
         decoded = text.decode()
         given = tomllib.loads(decoded)

@@ -3,6 +3,7 @@
 One stage for every depth, policy and step scale; its trials, imbalances and turn replicates are one call of `train_many`.
 """
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,11 +11,12 @@ import numpy as np
 
 from whorl.ensemble import train_many
 from whorl.feedback import leaky, rotational
-from whorl.policy import adaptive, step_matched
+from whorl.policy import Policy, adaptive, step_matched
 from whorl.study import _frames, bootstrap, draws
 from whorl.study._frames import Parts, Table, Tables, exact_sum
 
-POLICIES = {"step_matched": step_matched, "adaptive": adaptive}
+POLICIES: dict[str, Callable[..., Policy]] = {"step_matched": step_matched, "adaptive": adaptive}
+Terms = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 LOSSES = ("taken", "opposite", "still", "own", "native")
 TERMS = ("even", "handedness", "step", "drift")
 
@@ -145,7 +147,7 @@ def _final_weights(p: SimpleNamespace, parts: Parts) -> dict[str, list[np.ndarra
     return found
 
 
-def account(start: np.ndarray, taken: np.ndarray, opposite: np.ndarray, still: np.ndarray, own: np.ndarray, native: np.ndarray) -> tuple:
+def account(start: np.ndarray, taken: np.ndarray, opposite: np.ndarray, still: np.ndarray, own: np.ndarray, native: np.ndarray) -> Terms:
     """The four terms of every update from the losses after it (Eqs. C3 to C6), each difference rounded once."""
     before, native_before = (np.concatenate([start[:, None], losses[:, :-1]], axis=1) for losses in (taken, native))
     a, o, z, w = (losses - before for losses in (taken, opposite, still, own))

@@ -48,7 +48,13 @@ def _names(source: str) -> list[str]:
 
 
 def lock(design: Design) -> dict[str, Any]:
-    """What a registration of this design, with these sources, holds."""
+    """What a registration of this design, with these sources, holds.
+
+    Examples:
+        >>> from whorl.study import design, lock
+        >>> sorted(lock.lock(design.shipped("threshold")))
+        ['design', 'sources']
+    """
     return {"design": design.sha256, "sources": sources(design.kind)}
 
 
@@ -63,7 +69,13 @@ def beside(path: Path) -> Path:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The lock of a design file, or an empty one."""
+    """The lock of a design file, or an empty one.
+
+    Examples:
+        >>> from whorl.study import lock
+        >>> lock.read(folder / "never_registered.toml")
+        {}
+    """
     place = beside(path)
     if not place.exists():
         return {}
@@ -79,12 +91,19 @@ def read(path: Path) -> dict[str, Any]:
 @cache
 def shipped_lock(name: str) -> dict[str, Any]:
     """The lock of a shipped design."""
-    assert name in SHIPPED
+    if name not in SHIPPED:
+        raise ValueError(f"study must be one of {', '.join(SHIPPED)}, but it is {name!r}")
     return json.loads((resources.files("whorl.study") / "designs" / f"{name}.lock.json").read_text())
 
 
 def why_unregistered(design: Design, registered: dict[str, Any], quick: bool) -> str | None:
-    """Why a run of this design is not a registered one; None if it is."""
+    """Why a run of this design is not a registered one; None if it is.
+
+    Examples:
+        >>> from whorl.study import design, lock
+        >>> lock.why_unregistered(design.shipped("threshold"), {}, quick=False)
+        'the design was never registered'
+    """
     if quick:
         return "a quick run is a smoke test, not the registered study"
     if not registered:

@@ -82,6 +82,12 @@ def replicate(
     """Statistics of the study for every root seed, in a table that is written as it grows; seeds that it holds already are kept.
 
     `engine` is one of `whorl.sweep`; left out, seeds are computed here, one after the other. The table is the same.
+
+    Examples:
+        >>> from whorl.study import design, replicate
+        >>> table = replicate.replicate(design.shipped("threshold"), [1, 2], folder / "seeds.parquet", quick=True)
+        >>> table.column_names
+        ['seed', 'statistic', 'value']
     """
     rows = _held(path, design, quick)
     fresh = 0
@@ -175,13 +181,21 @@ def _checked(seed: int) -> int:
 def _held(path: Path, design: Design, quick: bool) -> dict[int, dict[str, float]]:
     if not path.exists():
         return {}
-    table = pq.read_table(path)
+    try:
+        table = pq.ParquetFile(path).read()
+        table.validate(full=True)  # names that are no text, among others
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as wrong:
+        raise ValueError(f"{path} must be a table of replicates, but it cannot be read: remove it or name another file") from wrong
     about = table.schema.metadata or {}
     if about.get(b"design") != design.sha256.encode() or about.get(b"quick") != str(quick).encode():
         raise ValueError(f"{path} must hold replicates of this design, but it was made from another: remove it or name another file")
+    if list(zip(table.schema.names, table.schema.types, strict=True)) != list(zip(SCHEMA.names, SCHEMA.types, strict=True)):
+        raise ValueError(f"{path} must have the columns {', '.join(SCHEMA.names)}, but it has others: remove it or name another file")
     rows: dict[int, dict[str, float]] = {}
     for seed, name, value in zip(*(table[column].to_pylist() for column in SCHEMA.names), strict=True):
         rows.setdefault(seed, {})[name] = value
+    if len({frozenset(found) for found in rows.values()}) > 1 or any(column.null_count for column in table):
+        raise ValueError(f"{path} must have the same statistics for every seed, but some are missing: remove it or name another file")
     return rows
 
 
@@ -195,7 +209,14 @@ def _write(path: Path, design: Design, quick: bool, rows: dict[int, dict[str, fl
 
 
 def summary(table: pa.Table) -> dict[str, tuple[float, float, float]]:
-    """Median and central 95 % of every statistic."""
+    """Median and central 95 % of every statistic.
+
+    Examples:
+        >>> import pyarrow as pa
+        >>> from whorl.study import replicate
+        >>> replicate.summary(pa.table({"seed": [1, 2, 3], "statistic": ["auc"] * 3, "value": [0.9, 0.9, 0.9]}))
+        {'auc': (0.9, 0.9, 0.9)}
+    """
     names, values = np.asarray(table["statistic"].to_pylist()), table["value"].to_numpy()
     found = {}
     for name in dict.fromkeys(names.tolist()):

@@ -24,7 +24,14 @@ def conduct(
     progress: Progress = silent,
     adorn: Callable[[Path], None] | None = None,
 ) -> list[dict[str, Any]]:
-    """Run studies, or finish them; `adorn` may add figures before the folder is sealed. Answers with the verdicts."""
+    """Run studies, or finish them; `adorn` may add figures before the folder is sealed. Answers with the verdicts.
+
+    Examples:
+        >>> from whorl.study import design, reproduce
+        >>> mine = design.parse(design.template("threshold").encode())
+        >>> [verdict["study"] for verdict in reproduce.conduct([(mine, {})], folder / "run", quick=True)]
+        ['mine']
+    """
     environment = run.enter(folder, [design for design, _ in studies], quick)
 
     def one(design: Design, registered: dict[str, Any]) -> dict[str, Any]:
@@ -54,6 +61,13 @@ def reseal(folder: Path, verdicts: list[dict[str, Any]]) -> None:
 
 
 def statistics(folder: Path) -> dict[str, float]:
-    """The statistics of one study, from its stored table."""
+    """The statistics of one study, from its stored table.
+
+    Examples:
+        >>> from whorl.study import design, reproduce, run
+        >>> verdict = run.run(design.shipped("threshold"), folder / "run", registered={}, quick=True)
+        >>> reproduce.statistics(folder / "run")["sign_agreement"]
+        1.0
+    """
     found = store.read_table(folder / "tables" / "statistics.parquet")
     return dict(zip(found["name"].tolist(), found["value"].tolist(), strict=True))

@@ -50,7 +50,14 @@ def enter(folder: Path, designs: list[Design], quick: bool) -> dict[str, Any]:
 def run(
     design: Design, folder: Path, *, registered: dict[str, Any], quick: bool = False, csv: bool = False, progress: Progress = silent
 ) -> dict[str, Any]:
-    """Run a study into `folder`, or finish what an interrupted run left there; answer with its verdict."""
+    """Run a study into `folder`, or finish what an interrupted run left there; answer with its verdict.
+
+    Examples:
+        >>> from whorl.study import design, run
+        >>> mine = design.parse(design.template("threshold").encode())
+        >>> run.run(mine, folder / "mine", registered={}, quick=True)["registered"]
+        False
+    """
     done = finished(folder)
     if done is not None:
         for stage in range(pieces(design, quick)):
@@ -101,7 +108,14 @@ def finished(folder: Path) -> dict[str, Any] | None:
 
 
 def compute(design: Design, quick: bool = False, **others: Any) -> dict[str, dict[str, np.ndarray]]:
-    """All tables of a study in memory; `others` take the place of parameters."""
+    """All tables of a study in memory; `others` take the place of parameters.
+
+    Examples:
+        >>> from whorl.study import design, run
+        >>> tables = run.compute(design.shipped("threshold"), quick=True, families=2, depths=[1])
+        >>> len(tables["configurations"]["ratio"])
+        10
+    """
     kind, p = KINDS[design.kind], design.values(quick, **others)
     return judged(kind, p, {stage: kind.compute(p, stage) for stage in kind.stages(p)})
 

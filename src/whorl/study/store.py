@@ -48,7 +48,14 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """JSON that this package wrote."""
+    """JSON that this package wrote.
+
+    Examples:
+        >>> from whorl.study import store
+        >>> store.write_json(folder / "verdict.json", {"verdict": "PASS"})
+        >>> store.read_json(folder / "verdict.json")
+        {'verdict': 'PASS'}
+    """
     try:
         return json.loads(path.read_bytes())
     except (ValueError, RecursionError) as wrong:
@@ -83,8 +90,20 @@ def csv(table: pa.Table) -> bytes:
 
 
 def read_table(path: Path) -> dict[str, np.ndarray]:
-    """A stored table as columns."""
-    table = pq.read_table(path)
+    """A stored table as columns.
+
+    Examples:
+        >>> from whorl.study import design, run, store
+        >>> verdict = run.run(design.shipped("threshold"), folder / "run", registered={}, quick=True)
+        >>> sorted(store.read_table(folder / "run" / "tables" / "statistics.parquet"))
+        ['name', 'value']
+    """
+    try:
+        table = pq.ParquetFile(path).read()
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as wrong:
+        if isinstance(wrong, OSError) and wrong.errno is not None:  # no such file, and the like
+            raise
+        raise ValueError(f"{path} must be a whole Parquet table, but it cannot be read") from wrong
     text = {name for name in table.column_names if table[name].type == pa.string()}
     return {name: np.asarray(table[name].to_pylist()) if name in text else table[name].to_numpy() for name in table.column_names}
 

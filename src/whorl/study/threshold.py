@@ -111,17 +111,19 @@ def _configurations(p: SimpleNamespace, d: Any) -> Table:
 
 def _draws(p: SimpleNamespace, rows: Table) -> Table:
     counts = bootstrap.multiplicities(bootstrap.resampled(p.bootstrap_seed, p.families, p.resamples), p.families)
-    weights = counts[:, rows["family"]]
     favourable = rows["favourable"] == 1
 
+    def drawn(those: np.ndarray) -> np.ndarray:
+        return counts @ np.bincount(rows["family"][those], minlength=p.families)
+
     def share(hits: np.ndarray, among: np.ndarray) -> np.ndarray:
-        return weights[:, among & hits].sum(axis=1) / weights[:, among].sum(axis=1)
+        return drawn(among & hits) / drawn(among)
 
     everywhere = np.ones(favourable.size, dtype=bool)
     first, last = (rows["beta"] == beta for beta in (p.betas[0], p.betas[-1]))
     return {
         "draw": np.arange(p.resamples),
-        "auc": bootstrap.weighted_auc(rows["ratio"], favourable, weights),
+        "auc": bootstrap.clustered_auc(rows["ratio"], favourable, rows["family"], counts),
         "accuracy": share(rows["predicted"] == rows["favourable"], everywhere),
         "favourable_first": share(favourable, first),
         "favourable_last": share(favourable, last),

@@ -7,9 +7,9 @@ pipe and kills it when the time is up. The first call of a shape is made on a ha
 import atexit
 import contextlib
 import os
-import pickle
+import pickle  # nosec B403 # between a process and its own child, never from a file or a network
 import selectors
-import subprocess
+import subprocess  # nosec B404 # starts this interpreter only
 import sys
 import threading
 import time
@@ -32,7 +32,10 @@ class Child:
     def __init__(self) -> None:
         paths = os.pathsep.join(path for path in sys.path if path)
         command = [sys.executable, "-c", "from whorl.sweep.child import main; main()"]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | {"PYTHONPATH": paths})
+        environment = os.environ | {"PYTHONPATH": paths}
+        self.process: subprocess.Popen[bytes] = subprocess.Popen(  # nosec B603 # this interpreter and nothing from outside
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+        )
         self.warm: set[Any] = set()
         atexit.register(self.end)
 
@@ -46,7 +49,7 @@ class Child:
                 ready.register(self.process.stdout, selectors.EVENT_READ)
                 if not ready.select(seconds):
                     raise TimeoutError(f"no result after {seconds:g} s")
-            kind, answer = pickle.load(self.process.stdout)
+            kind, answer = pickle.load(self.process.stdout)  # nosec B301 # from our own child
         except (OSError, EOFError) as wrong:
             self.end()
             if isinstance(wrong, TimeoutError):
@@ -124,7 +127,7 @@ def main() -> None:
     threading.Thread(target=_watch, args=(os.getppid(),), daemon=True).start()
     while True:
         try:
-            question = pickle.load(sys.stdin.buffer)
+            question = pickle.load(sys.stdin.buffer)  # nosec B301 # from our own parent
         except EOFError:
             return
         try:

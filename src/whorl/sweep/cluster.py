@@ -23,6 +23,10 @@ class Cluster:
     """Workers behind a scheduler, found by its address or by the file it wrote (`dask scheduler --scheduler-file`).
 
     `security` is a `distributed.Security` where the cluster speaks TLS; left out, it is what the configuration of dask says.
+
+    Examples:
+        >>> from whorl import sweep
+        >>> engine = sweep.Cluster(scheduler_file="scheduler.json")
     """
 
     def __init__(
@@ -37,7 +41,9 @@ class Cluster:
         if (address is None) == (scheduler_file is None):
             raise ValueError(f"a cluster must have an address or a scheduler file, but it has {'neither' if address is None else 'both'}")
         self.place: dict[str, Any] = {"address": address} if address is not None else {"scheduler_file": str(scheduler_file)}
-        self.tries, self.patience, self.security = tries, patience, security
+        self.tries: int = tries
+        self.patience: float = patience
+        self.security: Any = security
         self.workers = 1  # for estimates; a cluster may grow and shrink
 
     def run(self, work: Job, numbers: Sequence[int]) -> Iterator[Any]:

@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Any
 
 from whorl.study import schema
-from whorl.study.design import LARGEST, MISSING, NAME, _lines, _Reader, _Words
+from whorl.study.design import LARGEST, MISSING, NAME, _lines, _Reader, _shown, _Words
 from whorl.study.schema import Rule, finite
 
 KINDS = ("grid", "random")
@@ -59,6 +60,7 @@ WHOLE: dict[str, tuple[Rule, Any]] = {
     "points": (schema.whole(1, 10**9), None),
 }
 MOST = 10**13  # cases
+PROGRAMS = 100_000  # compiled shapes; each takes seconds, and all are listed
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,14 @@ class Range:
 
 @dataclass(frozen=True)
 class Sweep:
-    """A checked design, and the very bytes it was read from."""
+    """A checked design, and the very bytes it was read from.
+
+    Examples:
+        >>> from whorl import sweep
+        >>> design = sweep.read(Path("examples/sweep.toml"))
+        >>> design.trials, len(design.shapes)
+        (50, 4)
+    """
 
     name: str
     title: str
@@ -99,7 +108,13 @@ class Sweep:
 
 
 def read(path: Path) -> Sweep:
-    """A design from a file."""
+    """A design from a file.
+
+    Examples:
+        >>> from whorl import sweep
+        >>> sweep.read(Path("examples/sweep.toml")).name
+        'imbalance'
+    """
     if path.is_dir():
         raise ValueError(f"{path} must be a design file, but it is a folder")
     with path.open("rb") as file:
@@ -110,7 +125,15 @@ def read(path: Path) -> Sweep:
 
 
 def parse(text: bytes, where: str = "design") -> Sweep:
-    """A design from its bytes; `where` names it in refusals."""
+    """A design from its bytes; `where` names it in refusals.
+
+    Examples:
+        >>> from whorl import sweep
+        >>> sweep.parse(b"design = 'spiral'", "mine.toml")
+        Traceback (most recent call last):
+            ...
+        ValueError: mine.toml: name must be a text of 1 to 500 characters, but it is missing
+    """
     try:
         decoded = text.decode()
         given = tomllib.loads(decoded)
@@ -127,7 +150,7 @@ class _SweepReader(_Reader):
     def sweep(self, given: dict[str, Any], text: bytes) -> Sweep:
         known = {"name", "title", "design", "flips", *WHOLE, *PARAMETERS}
         for key in sorted(given.keys() - known):
-            raise self.refuse(key, f"a sweep may hold {', '.join(sorted(known))}", _Words(f"it holds {key!r}"))
+            raise self.refuse(key, f"a sweep may hold {', '.join(sorted(known))}", _Words(f"it holds {_shown(key)}"))
         name, title = self.words(given, "name"), self.words(given, "title")
         if not NAME.fullmatch(name):
             raise self.refuse("name", "name must be lower-case letters, digits, - and _, beginning with a letter or digit", name)
@@ -140,7 +163,7 @@ class _SweepReader(_Reader):
         for table, rules in PARAMETERS.items():
             here = self.table(given, table) if table in given else {}
             for key in sorted(here.keys() - rules.keys()):
-                raise self.refuse(f"{table}.{key}", f"{table} may hold {', '.join(rules)}", _Words(f"it holds {key!r}"))
+                raise self.refuse(f"{table}.{key}", f"{table} may hold {', '.join(rules)}", _Words(f"it holds {_shown(key)}"))
             values |= {key: self.axis(kind, f"{table}.{key}", here.get(key, usual)) for key, (_, usual) in rules.items()}
         made = Sweep(name, title, kind, **whole, flips=flips, values=values, text=text)
         self.check_size(made)
@@ -193,3 +216,6 @@ class _SweepReader(_Reader):
             total *= len(made.values[name])  # pyright: ignore[reportArgumentType]
         if total > MOST:
             raise self.refuse("trials", f"a sweep must have at most {MOST} cases", _Words(f"it has {total}"))
+        shapes = prod(len(made.values[name]) for name in SHAPE)  # pyright: ignore[reportArgumentType]
+        if shapes > PROGRAMS:
+            raise self.refuse("network", f"a sweep must have at most {PROGRAMS} compiled shapes", _Words(f"it has {shapes}"))

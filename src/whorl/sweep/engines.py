@@ -37,7 +37,13 @@ class Job(Protocol):
 
 @runtime_checkable
 class Engine(Protocol):
-    """Whoever does the work."""
+    """Whoever does the work.
+
+    Examples:
+        >>> from whorl import sweep
+        >>> sweep.InProcess().workers
+        1
+    """
 
     workers: int
 
@@ -47,7 +53,12 @@ class Engine(Protocol):
 
 
 class InProcess:
-    """Here, one shard after the other."""
+    """Here, one shard after the other.
+
+    Examples:
+        >>> from whorl import sweep
+        >>> engine = sweep.InProcess()
+    """
 
     workers = 1
 
@@ -60,12 +71,16 @@ class Devices:
 
     Pairs know nothing of each other, so a mesh over the devices would add nothing but a program whose shape, and with it the last bits
     of a result, depends on how many devices there are.
+
+    Examples:
+        >>> from whorl import sweep
+        >>> engine = sweep.Devices()
     """
 
     def __init__(self, devices: Sequence[Any] | None = None, ahead: int = 1) -> None:
-        self.devices = list(jax.devices() if devices is None else devices)
-        self.ahead = _check.count("ahead", ahead, 0)
-        self.workers = len(self.devices) * (1 + ahead)
+        self.devices: list[Any] = list(jax.devices() if devices is None else devices)
+        self.ahead: int = _check.count("ahead", ahead, 0)
+        self.workers: int = len(self.devices) * (1 + ahead)
 
     def run(self, work: Job, numbers: Sequence[int]) -> Iterator[Any]:
         limit = getattr(work, "limit", None)
@@ -101,7 +116,7 @@ class Strikes:
     """How many workers each piece has cost."""
 
     def __init__(self, tries: int = TRIES) -> None:
-        self.tries = _check.count("tries", tries)
+        self.tries: int = _check.count("tries", tries)
         self.counts: dict[int, int] = {}
 
     def against(self, number: int) -> bool:

@@ -53,20 +53,29 @@ class Cases:
 
 
 class Plan:
-    """A design as numbered cases in numbered shards."""
+    """A design as numbered cases in numbered shards.
+
+    Examples:
+        >>> from whorl import sweep
+        >>> plan = sweep.Plan(sweep.read(Path("examples/sweep.toml")))
+        >>> plan.cases, plan.shards
+        (2400, 4)
+    """
 
     def __init__(self, design: Sweep) -> None:
         self.design = design
-        self.shapes = design.shapes
+        self.shapes: list[dict[str, Any]] = design.shapes
         flips = 1 + design.flips
         if design.kind == "grid":
-            self.inner = tuple(len(values) for values in (design.values[name] for name in FREE) if isinstance(values, tuple))
-            self.points = [prod(self.inner)] * len(self.shapes)
+            self.inner: tuple[int, ...] = tuple(
+                len(values) for values in (design.values[name] for name in FREE) if isinstance(values, tuple)
+            )
+            self.points: list[int] = [prod(self.inner)] * len(self.shapes)
         else:
             each, more = divmod(design.points or 0, len(self.shapes))
             self.points = [each + (number < more) for number in range(len(self.shapes))]
-        self.counts = np.array([points * design.trials * flips for points in self.points], dtype=np.int64)
-        self.files = -(-self.counts // design.shard)
+        self.counts: np.ndarray = np.array([points * design.trials * flips for points in self.points], dtype=np.int64)
+        self.files: np.ndarray = -(-self.counts // design.shard)
 
     @cached_property
     def cases(self) -> int:

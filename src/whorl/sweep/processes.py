@@ -15,10 +15,16 @@ from whorl.sweep.engines import TRIES, Job, Strikes, remote
 
 
 class Processes:
-    """Processes of this machine, each with one thread of computation."""
+    """Processes of this machine, each with one thread of computation.
+
+    Examples:
+        >>> from whorl import sweep
+        >>> sweep.Processes(2).workers
+        2
+    """
 
     def __init__(self, workers: int | None = None, tries: int = TRIES) -> None:
-        self.workers = _check.count("workers", (os.cpu_count() or 1) if workers is None else workers)
+        self.workers: int = _check.count("workers", (os.cpu_count() or 1) if workers is None else workers)
         self.tries = tries
 
     def run(self, work: Job, numbers: Sequence[int]) -> Iterator[Any]:

@@ -16,7 +16,15 @@ PROCESS = 450 * 10**6  # bytes of a worker before its first case: Python, JAX an
 
 @dataclass(frozen=True)
 class Result:
-    """What a call of `sweep` found and did."""
+    r"""What a call of `sweep` found and did.
+
+    Examples:
+        >>> from whorl import sweep
+        >>> design = sweep.parse(b"name = 'few'\ntitle = 'few'\ndesign = 'grid'\nseed = 1\nchunk = 64\nschedule.epochs = 1")
+        >>> result = sweep.sweep(design, folder / "few")
+        >>> result.shards, result.failed
+        (1, 0)
+    """
 
     folder: str
     cases: int
@@ -36,10 +44,16 @@ def sweep(
     train: str = TRAIN,
     progress: Callable[[Report], None] = lambda _: None,
 ) -> Result:
-    """Compute every shard that the folder does not hold yet.
+    r"""Compute every shard that the folder does not hold yet.
 
     `memory` is the number of bytes that all workers together may take, `limit` the seconds that one chunk may take. With
     `retry_failed` shards in which a case failed are computed again. `train` names another function in place of `train_many`.
+
+    Examples:
+        >>> from whorl import sweep
+        >>> design = sweep.parse(b"name = 'few'\ntitle = 'few'\ndesign = 'grid'\nseed = 1\nchunk = 64\nschedule.epochs = 1")
+        >>> sweep.sweep(design, folder / "few").cases
+        1
     """
     engine = InProcess() if engine is None else engine
     plan, path = Plan(design), Path(folder).absolute()

@@ -75,10 +75,17 @@ def _plain(values: np.ndarray) -> Any:
 
 
 class Store:
-    """The folder of a sweep."""
+    """The folder of a sweep.
+
+    Examples:
+        >>> from whorl import sweep
+        >>> list(sweep.Store(folder).files())
+        []
+    """
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.shards = folder, folder / "shards"
+        self.folder: Path = folder
+        self.shards: Path = folder / "shards"
 
     @classmethod
     def enter(cls, folder: Path, design: Sweep) -> "Store":

@@ -14,7 +14,15 @@ BOTH = ("step_matched", "adaptive")
 
 
 def scan(folder: Path | str) -> "polars.LazyFrame":
-    """The table of a sweep, one row a case in the order of their numbers, as a lazy frame of Polars."""
+    r"""The table of a sweep, one row a case in the order of their numbers, as a lazy frame of Polars.
+
+    Examples:
+        >>> from whorl import sweep
+        >>> design = sweep.parse(b"name = 'few'\ntitle = 'few'\ndesign = 'grid'\nseed = 1\nchunk = 64\nschedule.epochs = 1")
+        >>> result = sweep.sweep(design, folder / "few")
+        >>> sweep.scan(folder / "few").select("gap").collect().shape
+        (1, 1)
+    """
     import polars
 
     files = [str(path) for path in Store(Path(folder)).files()]
@@ -24,7 +32,15 @@ def scan(folder: Path | str) -> "polars.LazyFrame":
 
 
 def conditions(folder: Path | str) -> "polars.DataFrame":
-    """Means over trials and flips for every combination of the swept parameters, with the standard error of the gap."""
+    r"""Means over trials and flips for every combination of the swept parameters, with the standard error of the gap.
+
+    Examples:
+        >>> from whorl import sweep
+        >>> design = sweep.parse(b"name = 'few'\ntitle = 'few'\ndesign = 'grid'\nseed = 1\nchunk = 64\nschedule.epochs = 1")
+        >>> result = sweep.sweep(design, folder / "few")
+        >>> sweep.conditions(folder / "few")["cases"].to_list()
+        [1]
+    """
     import polars
 
     swept = [name for name, values in Store(Path(folder)).design().values.items() if not isinstance(values, tuple) or len(values) > 1]
@@ -35,17 +51,32 @@ def conditions(folder: Path | str) -> "polars.DataFrame":
 
 
 def export(folder: Path | str, path: Path | str) -> None:
-    """All shards as one Parquet file, written as it is read: memory does not grow with the table."""
+    r"""All shards as one Parquet file, written as it is read: memory does not grow with the table.
+
+    Examples:
+        >>> from whorl import sweep
+        >>> design = sweep.parse(b"name = 'few'\ntitle = 'few'\ndesign = 'grid'\nseed = 1\nchunk = 64\nschedule.epochs = 1")
+        >>> result = sweep.sweep(design, folder / "few")
+        >>> sweep.export(folder / "few", folder / "all.parquet")
+    """
     part = Path(path).with_name(f".{Path(path).name}{store.TEMPORARY}")
     scan(folder).sink_parquet(part, compression="zstd", row_group_size=65536, maintain_order=True)
     part.replace(path)
 
 
 def study_tables(folder: Path | str) -> dict[str, dict[str, Any]]:
-    """Tables `trials`, `conditions` and `statistics` as the horizon study has them, for its figure.
+    r"""Tables `trials`, `conditions` and `statistics` as the horizon study has them, for its figure.
 
     For grids over both policies with depth, imbalance and scale as the only other axes. Intervals are means plus and minus 1.96
     standard errors over trials.
+
+    Examples:
+        >>> from whorl import sweep
+        >>> head = b"name = 'few'\ntitle = 'few'\ndesign = 'grid'\nseed = 1\nchunk = 64\ntrials = 2\n"
+        >>> design = sweep.parse(head + b"schedule.epochs = 1\npolicy.policy = ['step_matched', 'adaptive']")
+        >>> result = sweep.sweep(design, folder / "few")
+        >>> sorted(sweep.study_tables(folder / "few"))
+        ['conditions', 'statistics', 'trials']
     """
     import polars
 

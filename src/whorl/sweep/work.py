@@ -20,7 +20,16 @@ TRAIN = "whorl.ensemble:train_many"
 
 @dataclass(frozen=True)
 class Report:
-    """What became of a shard."""
+    r"""What became of a shard.
+
+    Examples:
+        >>> from whorl import sweep
+        >>> design = sweep.parse(b"name = 'few'\ntitle = 'few'\ndesign = 'grid'\nseed = 1\nchunk = 64\nschedule.epochs = 1")
+        >>> reports = []
+        >>> result = sweep.sweep(design, folder / "few", progress=reports.append)
+        >>> [(report.cases, report.failed) for report in reports]
+        [(1, 0)]
+    """
 
     number: int
     cases: int

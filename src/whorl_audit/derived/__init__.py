@@ -3,12 +3,10 @@
 The result must be the same number, except where only the order of a long sum is open: there it must agree to 1e-12 of the terms.
 """
 
-from collections.abc import Callable
-
 from whorl_audit.derived import foresight, horizon, structural, threshold
-from whorl_audit.types import Columns, Parameters, Tables
+from whorl_audit.types import Formulas
 
-DERIVED: dict[str, dict[str, Callable[[Tables, Parameters], Columns]]] = {
+DERIVED: dict[str, Formulas] = {
     "structural": structural.DERIVED,
     "threshold": threshold.DERIVED,
     "horizon": horizon.DERIVED,

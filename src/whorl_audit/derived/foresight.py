@@ -6,7 +6,7 @@ from whorl_audit import draws, foresight
 from whorl_audit.computed.foresight import comparators, simulated
 from whorl_audit.derived.common import same, summed, sums, whole
 from whorl_audit.foresight import LEARNERS, MAIN
-from whorl_audit.types import Array, Columns, Expected, Parameters, Table, Tables
+from whorl_audit.types import Array, Columns, Expected, Formulas, Parameters, Table, Tables
 
 TERMS = ("even", "handedness", "step", "drift")
 
@@ -102,7 +102,7 @@ def _comparisons(tables: Tables, p: Parameters) -> Columns:
     }
 
 
-DERIVED = {
+DERIVED: Formulas = {
     "trajectories": _trajectories,
     "choices": _choices,
     "conditions": _conditions,

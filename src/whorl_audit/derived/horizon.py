@@ -5,7 +5,7 @@ import numpy as np
 from whorl_audit import draws
 from whorl_audit.derived.common import by_network, same, summed, sums, whole
 from whorl_audit.keys import POLICIES
-from whorl_audit.types import Array, Columns, Parameters, Table, Tables
+from whorl_audit.types import Array, Columns, Formulas, Parameters, Table, Tables
 
 TERMS = ("even", "handedness", "step", "drift")
 
@@ -89,4 +89,4 @@ def _draws(tables: Tables, p: Parameters) -> Columns:
     return {name: summed(values, scale) for name, values in columns.items()}
 
 
-DERIVED = {"updates": _updates, "trajectories": _trajectories, "trials": _trials, "conditions": _conditions, "draws": _draws}
+DERIVED: Formulas = {"updates": _updates, "trajectories": _trajectories, "trials": _trials, "conditions": _conditions, "draws": _draws}

@@ -4,7 +4,7 @@ import numpy as np
 
 from whorl_audit.derived.common import by_network, column_residual, same, score_residual, summed
 from whorl_audit.keys import RESPONSE
-from whorl_audit.types import Array, Columns, Parameters, Tables
+from whorl_audit.types import Array, Columns, Formulas, Parameters, Tables
 
 
 def _norm(matrices: Array) -> Array:
@@ -56,4 +56,10 @@ def _curvature(tables: Tables, _: Parameters) -> Columns:
     }
 
 
-DERIVED = {"operators": _operators, "modes": _modes, "trajectories": _trajectories, "controls": _controls, "curvature": _curvature}
+DERIVED: Formulas = {
+    "operators": _operators,
+    "modes": _modes,
+    "trajectories": _trajectories,
+    "controls": _controls,
+    "curvature": _curvature,
+}

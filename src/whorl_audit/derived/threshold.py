@@ -9,7 +9,7 @@ import numpy as np
 
 from whorl_audit import draws
 from whorl_audit.derived.common import column_residual, same, score_residual, summed, whole
-from whorl_audit.types import Array, Columns, Parameters, Table, Tables
+from whorl_audit.types import Array, Columns, Formulas, Parameters, Table, Tables
 
 
 def _configurations(tables: Tables, p: Parameters) -> Columns:
@@ -70,4 +70,4 @@ def _draws(tables: Tables, p: Parameters) -> Columns:
     return {"auc": summed(auc(counts, *ordered_pairs(table, p["families"]))), **means}
 
 
-DERIVED = {"configurations": _configurations, "draws": _draws}
+DERIVED: Formulas = {"configurations": _configurations, "draws": _draws}

@@ -1,5 +1,7 @@
 """Where would a turn help? The coefficient Q over the simplex of one column, everything else at the current state."""
 
+from typing import Any
+
 import numpy as np
 import plotly.graph_objects as go
 
@@ -24,7 +26,7 @@ def figure(seen: Moment, path: np.ndarray, foot: str, theme: Theme) -> go.Figure
     return triangle_figure(traces, theme, foot)
 
 
-def triangle_map(grid: np.ndarray, theme: Theme, title: str = "Q") -> list[dict]:
+def triangle_map(grid: np.ndarray, theme: Theme, title: str = "Q") -> list[dict[str, Any]]:
     """A smooth map with its zero line, cut to the triangle."""
     unit = max(float(np.quantile(np.abs(grid), 0.1)), float(np.abs(grid).max()) * 1e-4, 1e-300)
     bent = np.sign(grid) * np.log10(1 + np.abs(grid) / unit)
@@ -49,7 +51,7 @@ def triangle_map(grid: np.ndarray, theme: Theme, title: str = "Q") -> list[dict]
     return [filled, zero, *frame(theme)]
 
 
-def frame(theme: Theme) -> list[dict]:
+def frame(theme: Theme) -> list[dict[str, Any]]:
     """What lies outside the triangle is covered, and its edge drawn."""
     left, right, top, low = -0.02, 1.02, HEIGHT + 0.02, -0.02
     covers = [
@@ -71,7 +73,7 @@ def frame(theme: Theme) -> list[dict]:
     return [*cover, edge | {"x": TRIANGLE[:, 0], "y": TRIANGLE[:, 1]}]
 
 
-def triangle_figure(traces: list[dict], theme: Theme, foot: str, low: str = "turn helps", high: str = "turn hurts") -> go.Figure:
+def triangle_figure(traces: list[dict[str, Any]], theme: Theme, foot: str, low: str = "turn helps", high: str = "turn hurts") -> go.Figure:
     """A triangle with equal axes and, by the colour bar, what its ends mean."""
     ends = [
         _word(high, 0.97, theme, theme.scale[-1][1]),
@@ -87,11 +89,11 @@ def triangle_figure(traces: list[dict], theme: Theme, foot: str, low: str = "tur
     )
 
 
-def _foot(text: str, theme: Theme) -> dict:
+def _foot(text: str, theme: Theme) -> dict[str, Any]:
     plain = {"text": text, "x": 0.5, "y": 0, "xref": "paper", "yref": "paper", "xanchor": "center", "yanchor": "top", "showarrow": False}
     return plain | {"font": {"size": 12, "color": theme.soft}, "yshift": -6}
 
 
-def _word(text: str, y: float, theme: Theme, colour: str) -> dict:
+def _word(text: str, y: float, theme: Theme, colour: str) -> dict[str, Any]:
     plain = {"text": f"<b>{text}</b>", "x": 1.0, "y": y, "xref": "paper", "yref": "paper", "xanchor": "left", "showarrow": False}
     return plain | {"font": {"size": 12, "color": colour}, "xshift": 0}

@@ -3,12 +3,15 @@
 All the flow that enters leaves, so that every layer is equally tall in all. The outlined boxes at the end are the target.
 """
 
+from typing import Any
+
 import numpy as np
 import plotly.graph_objects as go
 
 from whorl.explorer import style
 from whorl.explorer.style import Theme
 
+Polygons = tuple[list[Any], list[Any]]  # across and up, one after the other with gaps between
 GAP = 0.14  # between nodes, in units of the whole flow
 HALF = 0.045  # half the thickness of a node
 THINNEST = 5e-4  # a stream that no screen can show is left out
@@ -58,10 +61,10 @@ def figure(layers: list[np.ndarray], flows: list[np.ndarray], target: np.ndarray
     )
 
 
-def shapes(layers: list[np.ndarray], flows: list[np.ndarray], sources: int) -> tuple[list[tuple[list, list]], tuple[list, list]]:
+def shapes(layers: list[np.ndarray], flows: list[np.ndarray], sources: int) -> tuple[list[Polygons], Polygons]:
     """Polygons: for every source number its streams, and all nodes. The page's script draws the same."""
-    streams: list[tuple[list, list]] = [([], []) for _ in range(sources)]
-    nodes: tuple[list, list] = ([], [])
+    streams: list[Polygons] = [([], []) for _ in range(sources)]
+    nodes: Polygons = ([], [])
     for number, flow in enumerate(flows):
         x, y = _boxes(number, flow)
         nodes[0].extend(x)

@@ -10,7 +10,8 @@ from whorl.explorer.compute import Run
 from whorl.explorer.style import Theme
 
 MARGIN = {"l": 30, "r": 30, "t": 34, "b": 32}
-LEGEND = {"x": 0.0, "y": 1.0, "yanchor": "top", "font": {"size": 12}, "itemwidth": 30, "bgcolor": "rgba(0,0,0,0)"}  # beside the tip
+# Beside the tip.
+LEGEND: dict[str, Any] = {"x": 0.0, "y": 1.0, "yanchor": "top", "font": {"size": 12}, "itemwidth": 30, "bgcolor": "rgba(0,0,0,0)"}
 
 
 def figure(run: Run, moment: int, theme: Theme) -> go.Figure:

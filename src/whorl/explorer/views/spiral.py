@@ -3,6 +3,8 @@
 The thin line is continuous time under the loop of the start, exp(-R t) e: exact where the law repairs the response.
 """
 
+from typing import Any
+
 import numpy as np
 import plotly.graph_objects as go
 import scipy.linalg
@@ -17,7 +19,7 @@ def figure(run: Run, moment: int, theme: Theme) -> go.Figure:
     """Both residuals up to one moment."""
     start = run.residual("native")[0]
     flow = continuous(run.loops[0], start)
-    traces: list[dict] = [
+    traces: list[dict[str, Any]] = [
         {"type": "scatter", "mode": "lines", "x": flow[:, 0], "y": flow[:, 1], "hoverinfo": "skip"}
         | {"line": {"color": theme.soft, "width": 1}, "name": "continuous"}
     ]
@@ -32,7 +34,13 @@ def figure(run: Run, moment: int, theme: Theme) -> go.Figure:
 
 
 def plane_figure(
-    traces: list[dict], reach: float, notes: list[str], moment: int, entries: list[tuple[str, str]], theme: Theme, letter: str = "e"
+    traces: list[dict[str, Any]],
+    reach: float,
+    notes: list[str],
+    moment: int,
+    entries: list[tuple[str, str]],
+    theme: Theme,
+    letter: str = "e",
 ) -> go.Figure:
     """The zero-sum plane with equal axes, and a note that follows the moment."""
     around = [-reach, reach]
@@ -47,7 +55,7 @@ def plane_figure(
     )
 
 
-def plane_traces(name: str, path: np.ndarray, moment: int, colour: str) -> list[dict]:
+def plane_traces(name: str, path: np.ndarray, moment: int, colour: str) -> list[dict[str, Any]]:
     """A path in the plane: up to the moment, and its head."""
     x, y = path.T
     all_of_it = {"x": style.packed(x), "y": style.packed(y)}
@@ -61,7 +69,7 @@ def plane_traces(name: str, path: np.ndarray, moment: int, colour: str) -> list[
     ]
 
 
-def cross(theme: Theme) -> dict:
+def cross(theme: Theme) -> dict[str, Any]:
     """The origin: no residual."""
     marker = {"symbol": "cross-thin", "size": 12, "line": {"width": 2, "color": theme.ink}}
     return {"type": "scatter", "mode": "markers", "x": [0], "y": [0], "marker": marker, "hoverinfo": "skip", "showlegend": False}

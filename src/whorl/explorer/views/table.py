@@ -131,7 +131,7 @@ def plane(numbers: Columns, theme: Theme) -> go.Figure:
 
 def lines(numbers: Columns, time: str, theme: Theme) -> go.Figure:
     """Up to four columns over time: the median over rows at each instant, and the middle half of them."""
-    instants = np.unique(numbers[time])[:2000]
+    instants = np.unique(numbers[time][np.isfinite(numbers[time])])[:2000]
     wanted = [name for name in numbers if name != time and name not in KEYS and not name.endswith(("_residual", "closure"))]
     wanted.sort(key=lambda name: ("loss" not in name, name not in ("taken", "native", "final", "gap")))
     traces: list[dict] = []

@@ -1,0 +1,29 @@
+"""Examples in docstrings begin where the session on the first page of the reference ends."""
+
+import doctest
+from pathlib import Path
+from typing import Any
+
+import jax
+import pytest
+
+HOME = Path(__file__).parent.parent
+# Where the tests keep compiled programs, for those who run the examples alone.
+jax.config.update("jax_compilation_cache_dir", str(HOME / ".pytest_cache" / "compiled"))
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+
+
+@pytest.fixture(scope="session")
+def opening() -> dict[str, Any]:
+    """The names that the session leaves."""
+    page = (HOME / "docs" / "reference" / "index.md").read_text()
+    names: dict[str, Any] = {}
+    for example in doctest.DocTestParser().get_examples(page.split("```python\n")[1].split("```")[0]):
+        exec(example.source, names)
+    return names
+
+
+@pytest.fixture(autouse=True)
+def _ground(doctest_namespace: dict[str, Any], opening: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(HOME)
+    doctest_namespace.update(opening, folder=tmp_path)

@@ -1,0 +1,62 @@
+"""Every page does what it shows: its Python and its commands are run, and print what stands below them."""
+
+import json
+
+import pytest
+
+import session
+
+QUICK = ("index", "first_network", "see_a_turn", "will_a_turn_help", "certify")  # the others compile for long
+PAGES = [pytest.param(path, id=path.stem, marks=() if path.stem in QUICK else pytest.mark.slow) for path in session.pages()]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_does_what_it_shows(page, tmp_path):
+    outcome = session.run(page.read_text(), tmp_path, page.name)
+    assert outcome.complaints == []
+    assert outcome.examples > 0
+
+
+def test_every_picture_of_a_page_is_drawn_by_its_own_code():
+    pytest.importorskip("sphinx")
+    from pages import PICTURE
+
+    for page in session.pages():
+        code = "".join(body for kind, body in session.blocks(page.read_text()) if kind == "python")
+        assert [name for name in PICTURE.findall(page.read_text()) if f'savefig("{name}")' not in code] == []
+
+
+@pytest.mark.parametrize(
+    ("block", "complaint"),
+    [
+        ("```python\n>>> 1 + 1\n3\n```", "Expected:\n    3\nGot:\n    2"),
+        ("```python\n>>> nothing\n```", "NameError"),
+        ("```\n$ whorl certify missing.csv\nall is well\n```", "no such file"),
+    ],
+)
+def test_a_page_that_lies_is_found(block, complaint, tmp_path):
+    outcome = session.run(f"# Title\n\n{block}\n", tmp_path)
+    assert complaint in "".join(outcome.complaints)
+
+
+def test_a_page_is_one_session_and_may_hold_files(tmp_path):
+    blocks = (
+        "toml\n# a.toml\nx = 1",
+        "python\n>>> from pathlib import Path",
+        "python\n>>> Path('a.toml').read_text()\n'# a.toml\\nx = 1\\n'",
+    )
+    outcome = session.run("\n\n".join(f"```{block}\n```" for block in blocks), tmp_path)
+    assert outcome.complaints == []
+    assert outcome.examples == 2
+
+
+def test_a_notebook_holds_the_prose_and_the_code_without_prompts():
+    cells = json.loads(session.notebook((session.DOCS / "tutorials" / "own_study.md").read_text()))["cells"]
+    assert cells[0]["cell_type"] == "markdown"
+    code = [cell["source"] for cell in cells if cell["cell_type"] == "code"]
+    assert code[0].startswith("%%writefile thin.toml\n")
+    assert code[1] == "!whorl register thin.toml"
+    assert not any(">>>" in source for source in code)
+    for source in code[2:]:
+        if not source.startswith("!"):
+            compile(source, "cell", "exec")

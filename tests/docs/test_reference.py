@@ -1,0 +1,73 @@
+"""Every public name is in the reference, and has an example, which is run where the docstring is."""
+
+import doctest
+import importlib
+import inspect
+import re
+
+import pytest
+
+import session
+import whorl
+from whorl import foresight, measured, sweep
+
+DIRECTIVE = re.compile(r"^\.\. auto(?:function|class):: (whorl\.[\w.]+)$", re.M)
+DOCUMENTED = sorted(name for page in (session.DOCS / "reference").glob("*.md") for name in DIRECTIVE.findall(page.read_text()))
+
+
+def named(path):
+    """The object that a dotted name means, through functions that hide their module."""
+    parts = path.split(".")
+    for cut in range(len(parts) - 1, 0, -1):
+        try:
+            found = importlib.import_module(".".join(parts[:cut]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[cut:]:
+            found = getattr(found, part)
+        return found
+    raise AssertionError(path)
+
+
+def public(module):
+    """What a package offers: functions and classes of its own that it names without an underscore."""
+    return {
+        name: value
+        for name, value in vars(module).items()
+        if not name.startswith("_") and (inspect.isfunction(value) or inspect.isclass(value)) and value.__module__.startswith("whorl.")
+    }
+
+
+def has_example(value):
+    return bool(doctest.DocTestParser().get_examples(inspect.getdoc(value) or ""))
+
+
+@pytest.mark.parametrize("module", [whorl, whorl.plot, measured, sweep], ids=lambda module: module.__name__)
+def test_every_public_name_is_in_the_reference(module):
+    known = {id(named(name)) for name in DOCUMENTED}
+    assert [name for name, value in public(module).items() if id(value) not in known] == []
+
+
+def test_the_policies_with_foresight_are_in_the_reference():
+    assert {f"whorl.{name}" for name in ("rollout", "costate", "Action", "foresight.steps")} <= set(DOCUMENTED)
+    assert foresight.rollout is whorl.rollout
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_everything_in_the_reference_has_an_example(name):
+    assert has_example(named(name))
+
+
+def test_a_function_without_an_example_is_found():
+    assert not has_example(session.blocks)
+    assert not has_example(lambda: None)
+
+
+def test_the_examples_are_among_those_that_the_suite_runs():
+    found = {
+        test.name
+        for module in ("whorl.network", "whorl.sweep.table")
+        for test in doctest.DocTestFinder().find(importlib.import_module(module))
+        if test.examples
+    }
+    assert {"whorl.network.Network", "whorl.network.predict", "whorl.sweep.table.scan"} <= found
