@@ -11,8 +11,12 @@ LINES = {"<dl>": '<span class="sig-lines">', "</dl>": "</span>", "<dd>": '<span 
 
 
 def mended(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
-    """Give headings of the contents a level, let sessions be scrolled by keyboard, and write signatures as lines."""
-    body = context.get("body", "").replace("<pre>", '<pre tabindex="0">')
+    """Give headings of the contents a level, let wide sessions and tables be scrolled by keyboard, and write signatures as lines."""
+    body = (
+        context.get("body", "")
+        .replace("<pre>", '<pre tabindex="0">')
+        .replace('<div class="table-wrapper', '<div tabindex="0" class="table-wrapper')
+    )
     context["body"] = SIGNATURE.sub(lambda found: re.sub(r"</?d[ld]>", lambda tag: LINES[tag.group()], found.group()), body)
     if "furo_navigation_tree" in context:
         context["furo_navigation_tree"] = context["furo_navigation_tree"].replace('role="heading"', 'role="heading" aria-level="2"')
