@@ -24,8 +24,8 @@ exclude_patterns = ["_build"]
 source_suffix = {".md": "markdown"}
 root_doc = "index"
 nitpicky = True
-# Types of other packages: their pages would have to be fetched to be linked to.
-nitpick_ignore_regex = [("py:.*", r"(?!whorl\.).*"), ("py:.*", r"whorl\.(\w+\.)*_?[A-Za-z]+\b")]
+# Types of other packages, whose pages would have to be fetched to be linked to, and types in signatures that the reference does not list.
+nitpick_ignore_regex = [("py:.*", r"(?!whorl\.).*"), ("py:class", r"whorl\.([a-z_]+\.)+_?[A-Z]\w*")]
 
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_dmath_double_inline = True

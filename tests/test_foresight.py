@@ -212,7 +212,8 @@ def seen():
     return look(wh.native(0.2).law, net, task.inputs, task.targets, int(order[4]), int(turns[4]), jnp.asarray(4, dtype=jnp.int32), plan)
 
 
-@pytest.mark.parametrize("horizon", [2, pytest.param(None, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("horizon", [2, None])
 def test_the_costate_gives_the_derivatives_of_the_loss_ahead(seen, horizon):
     policy = costate(0.2, horizon=horizon, order=2)
     width = 2e-3

@@ -215,7 +215,7 @@ def test_replicates_that_cannot_be_made_are_refused(tmp_path, monkeypatch, refus
     Path("mine.toml").write_text(text())
     assert refused("replicate", "mine.toml", "--seeds", "0").startswith("seeds must be ")
     assert refused("replicate", "mine.toml", "--seeds", "1", "--first", "-1").startswith("first must be ")
-    assert refused("replicate", "mine.toml", "--seeds", "1", "--first", 2**63).startswith("seed must be a whole number from 0 to ")
+    assert refused("replicate", "mine.toml", "--seeds", "1", "--first", 2**63).startswith("first must be a whole number of at most 63 bits")
     Path("notes.parquet").write_text("words")
     assert refused("replicate", "mine.toml", "--seeds", "1", "--out", "notes.parquet")
     assert contents(tmp_path).keys() == {"mine.toml", "notes.parquet"}
