@@ -57,6 +57,8 @@ def test_rock_paper_scissors_circulates_six_times_the_area_it_goes_around(corner
     loop = np.stack([x, y, 1 - x - y], axis=1)
     np.testing.assert_allclose(wh.circulation(wh.rock_paper_scissors, [loop]), 6 * area, rtol=1e-13)
     np.testing.assert_allclose(wh.circulation(wh.rock_paper_scissors, [loop[::-1]]), -6 * area, rtol=1e-13)
+    layer = np.stack([loop, loop[::-1], loop], axis=-1)  # three columns, of which the second goes the other way round
+    np.testing.assert_allclose(wh.circulation(wh.rock_paper_scissors, [layer]), 6 * area, rtol=1e-13)
 
 
 def test_rock_paper_scissors_goes_around_and_keeps_its_invariant():

@@ -141,6 +141,13 @@ def test_a_weak_direction_is_not_identifiable_under_a_coarse_tolerance():
     np.testing.assert_allclose(np.real(wh.certify(loop).eigenvalues), kept, rtol=1e-12)
 
 
+def test_round_off_of_a_large_turn_is_no_growth():
+    turn = jnp.array([[0.0, -10.0], [10.0, 0.0]])
+    for growth, dissipative in ((5e-12, True), (5e-11, False)):  # the loop's size is 14.2, its tolerance 1e-12 of that
+        certificate = wh.Certificate(jnp.diag(jnp.array([1.0, -growth])), turn, jnp.zeros(2, dtype=complex), 1e-12)
+        assert certificate.dissipative is dissipative
+
+
 def test_a_loop_that_pushes_a_residual_away_is_not_dissipative():
     backwards = [np.asarray(NET.layers[0]), -50 * np.asarray(NET.layers[1])]
     certificate = wh.certify(wh.closed_loop(wh.response(NET, INPUTS[:1], adjoint=backwards), wh.direct()))

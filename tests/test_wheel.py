@@ -19,7 +19,7 @@ PACKAGES = ("whorl", "whorl_audit", "whorl_cli")
 
 
 def sources():
-    listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "src"]
+    listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", *(f"src/{name}" for name in PACKAGES)]
     names = subprocess.run(listing, cwd=HOME, capture_output=True, text=True, check=True).stdout.split("\0")
     return {name.removeprefix("src/") for name in names if name and (HOME / name).is_file()}
 

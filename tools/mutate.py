@@ -40,6 +40,7 @@ CORE = {
     "_small": "ensemble",
     "_exponential": "ensemble",
 }
+BEYOND = "tests/study/test_foresight_study.py"  # where the auditor meets a run of the fourth study
 QUICK = "-x -q -p no:cacheprovider --no-header --tb=no -m 'not slow and not browser'"
 
 
@@ -48,7 +49,20 @@ def targets(copy: Path, part: str) -> dict[str, str]:
     if part == "core":
         return {f"src/whorl/{name}.py": " ".join(f"tests/test_{test}.py" for test in tests.split()) for name, tests in CORE.items()}
     files = sorted((copy / "src" / "whorl_audit").rglob("*.py"))
-    return {str(file.relative_to(copy)): "tests/audit" for file in files if file.name not in ("__main__.py", "types.py")}
+    kept = [str(file.relative_to(copy)) for file in files if file.name not in ("__main__.py", "types.py")]
+    return {file: "tests/audit" + (f" {BEYOND}" if "foresight" in file else "") for file in kept}
+
+
+def overlay(copy: Path, python: str) -> Path:
+    """An environment in which every process, however it was started, sees the copy's sources and otherwise what `python` sees."""
+    place = copy / ".venv"
+    subprocess.run([python, "-m", "venv", "--without-pip", "--clear", str(place)], check=True)
+    found = subprocess.run(
+        [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], check=True, capture_output=True, text=True
+    )
+    (own,) = place.glob("lib/python*/site-packages")
+    (own / "overlay.pth").write_text(f"{copy / 'src'}\n{found.stdout.strip()}\n")
+    return place / "bin" / "python"
 
 
 def session(copy: Path, python: str, module: str, tests: str) -> tuple[Path, Path]:
@@ -66,8 +80,8 @@ def session(copy: Path, python: str, module: str, tests: str) -> tuple[Path, Pat
 
 
 def cosmic(copy: Path, *arguments: object) -> None:
-    """Run the tool on the copy, whose sources come before any installed ones."""
-    environment = os.environ | {"PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    """Run the tool on the copy."""
+    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
     subprocess.run(["cosmic-ray", *map(str, arguments)], cwd=copy, env=environment, check=True, stdout=subprocess.DEVNULL)
 
 
@@ -94,18 +108,19 @@ def main() -> None:
     """Draw, change, test, tell."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("copy", type=Path)
-    parser.add_argument("--python", default="python", help="the interpreter that runs the tests")
+    parser.add_argument("--python", default="python", help="an interpreter that has what the tests need")
     parser.add_argument("--part", choices=("core", "audit"), default="core")
     parser.add_argument("--sample", type=int, default=10, help="changes a module")
     parser.add_argument("--seed", type=int, default=20261116)
     parser.add_argument("--only", nargs="*", help="modules by a part of their path")
     asked = parser.parse_args()
     copy = asked.copy.resolve()
+    python = str(overlay(copy, asked.python))
     total = caught = 0
     for module, tests in targets(copy, asked.part).items():
         if asked.only and not any(part in module for part in asked.only):
             continue
-        config, database = session(copy, asked.python, module, tests)
+        config, database = session(copy, python, module, tests)
         possible = keep(database, asked.sample, asked.seed)
         cosmic(copy, "exec", config, database)
         tried, alive = survivors(database)

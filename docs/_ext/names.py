@@ -15,7 +15,7 @@ from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 # The alias behind annotations such as `inputs: Numbers`, written out as Python shows it.
-NUMBERS = re.compile(r"(?:jaxlib\._jax\.)?Array \| (?:\w+\.)*ndarray \| [\w.| ]*Sequence\[(?:typing\.)?Any\]")
+NUMBERS = re.compile(r"~?(?:jaxlib\._jax\.|jax\.)?Array \| ~?[\w.]*ndarray \| [\w.~| ]*Sequence\[~?(?:typing\.)?Any\]")
 PIECES = re.compile(r"\$\$(?P<display>.+?)\$\$|\$(?P<math>[^$]+)\$|(?<!`)`(?P<code>[^`]+)`(?!`)", re.S)
 
 

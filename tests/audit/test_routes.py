@@ -164,3 +164,21 @@ def test_a_spectrum_counts_what_is_above_its_tolerance(tolerance):
     factor = np.diag([1.0, 0.5, 1e-3, 0.0])[None]
     rank, condition = plane.spectrum(factor, tolerance)
     assert (rank[0], condition[0]) == ((3, pytest.approx(1e6)) if tolerance == 1e-10 else (2, pytest.approx(4.0)))
+
+
+def test_tolerances_are_measured_by_what_they_say():
+    values = np.array([[0.04, 4e-8], [1.0, 0.25]])
+    assert common.loss(values).scale == pytest.approx([0.042, 2.04e-6, 1.01, 0.255], rel=1e-14)
+    assert common.loss(values, np.array([[2.0], [1.0]])).scale == pytest.approx([0.084, 4.08e-6, 1.01, 0.255], rel=1e-14)
+    assert common.stretched(np.array([0.0, 1e3, 1e6])) == pytest.approx([1, 2, 1001], rel=1e-14)
+    assert common.condition(np.array([4.0, 1e4])).scale == pytest.approx([8, 1e6], rel=1e-14)
+    parts = common.components("v", np.array([[3.0, 4.0, 0.0]]), 2.0)
+    assert [parts[f"v_{k}"].scale.item() for k in range(3)] == [10.0] * 3
+
+
+def test_the_gain_is_the_largest_eigenvalue_of_the_inverse_response():
+    factor = np.random.default_rng(3).normal(size=(4, 3, 6))
+    factor -= factor.mean(axis=1, keepdims=True)
+    one = common.Selected(np.zeros((4, 2)), np.zeros((4, 3, 9)), factor, np.zeros((4, 2, 2)))
+    smallest = np.sort(np.linalg.eigvalsh(factor @ factor.swapaxes(1, 2)), axis=1)[:, 1]  # the first is the mean's, and zero
+    np.testing.assert_allclose(one.gain, 1 / smallest, rtol=1e-12)
