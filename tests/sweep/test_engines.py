@@ -1,5 +1,6 @@
 """The same answer everywhere, byte for byte, and after every fault."""
 
+import contextlib
 import os
 import signal
 import threading
@@ -18,8 +19,13 @@ SLOWED = "sweep.faults:train"
 
 
 def own_workers():
-    """The processes of a pool of this process."""
-    return [one for one in psutil.Process().children() if "spawn_main" in " ".join(one.cmdline())]
+    """The processes of a pool of this process, but for those that were killed and not yet buried."""
+    found = []
+    for one in psutil.Process().children():
+        with contextlib.suppress(psutil.Error):
+            if "spawn_main" in " ".join(one.cmdline()):
+                found.append(one)
+    return found
 
 
 def lean():
