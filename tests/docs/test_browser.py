@@ -48,6 +48,7 @@ def visit(chromium, site):
 
     def opened(name, viewport=WIDE, **options):
         context = chromium.new_context(viewport=viewport, **options)
+        context.set_default_timeout(120_000)  # on a machine that does much else a browser is slow
         contexts.append(context)
         page = context.new_page()
         page.asked, page.complaints = [], []
@@ -92,6 +93,6 @@ def test_a_page_fits_a_phone(visit, name):
 def test_the_search_finds_a_function_without_a_server(visit, site):
     page = visit("index")
     page.goto((site / "search.html").as_uri() + "?q=quarter_turn")
-    page.wait_for_selector("#search-results li a", timeout=30_000)
+    page.wait_for_selector("#search-results li a")
     assert page.locator("#search-results li", has_text="quarter_turn").count() >= 1
     assert [url for url in page.asked if not url.startswith(("file:", "data:"))] == []
