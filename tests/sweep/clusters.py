@@ -26,21 +26,29 @@ class Cluster:
     def start(self):
         self.file.unlink(missing_ok=True)  # a worker must not find the file of a scheduler that is no more
         local = ["--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", str(self.file)]
-        self.begin("dask_scheduler", "--port", "0", *local)
-        for _ in range(self.workers):
-            self.begin(
-                "dask_worker", "--nthreads", "1", "--memory-limit", "0", "--local-directory", str(self.file.parent), *self.options, *local
-            )
+        self.processes = [self.begin("dask_scheduler", "--port", "0", *local)]
+        self.processes += [self.worker() for _ in range(self.workers)]
+
+    def worker(self):
+        known = ["--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", str(self.file)]
+        alone = ["--nthreads", "1", "--memory-limit", "0", "--local-directory", str(self.file.parent)]
+        return self.begin("dask_worker", *alone, *self.options, *known)
 
     def begin(self, name, *options):
         paths = os.pathsep.join([str(HERE), str(HERE.parent / "src")])
         command = [sys.executable, "-m", f"distributed.cli.{name}", *options]
-        self.processes.append(subprocess.Popen(command, env=os.environ | QUIET | {"PYTHONPATH": paths}, stdout=self.log, stderr=self.log))
+        return subprocess.Popen(command, env=os.environ | QUIET | {"PYTHONPATH": paths}, stdout=self.log, stderr=self.log)
 
     def worker_processes(self):
-        """The processes that compute, below the nannies that watch over them."""
+        """The processes that compute, below the nannies that watch over them.
+
+        A nanny whose worker is killed before it has answered ends as well; a new one takes its place, as a batch system would see to.
+        """
         found = []
-        for nanny in self.processes[1:]:
+        for place, nanny in enumerate(self.processes[1:], 1):
+            if nanny.poll() is not None:
+                self.processes[place] = self.worker()
+                continue
             try:
                 found += [one for one in psutil.Process(nanny.pid).children() if "spawn_main" in " ".join(one.cmdline())]
             except psutil.Error:
