@@ -122,7 +122,7 @@ def logits(shapes: Sequence[tuple[int, int]], seed: int | np.random.Generator | 
 
 
 def columns(logits: np.ndarray, mask: np.ndarray, floor: float) -> np.ndarray:
-    """Softmax down each column over its support, mixed with a uniform share `floor`."""
+    """Softmax down each column over its support, mixed with a uniform share `floor`; of one layer or a stack of them."""
     masked = np.where(mask, logits, -np.inf)
-    grown = np.exp(masked - masked.max(axis=0))
-    return (1 - floor) * grown / grown.sum(axis=0) + floor * mask / mask.sum(axis=0)
+    grown = np.exp(masked - masked.max(axis=-2, keepdims=True))
+    return (1 - floor) * grown / grown.sum(axis=-2, keepdims=True) + floor * mask / mask.sum(axis=0)

@@ -29,8 +29,11 @@ class Task(eqx.Module):
         sizes = _construct.widths((inputs, outputs))
         mixtures = _check.count("mixtures", mixtures, 0)
         spread = float(_check.scalar("concentration", concentration, above=0.0))
-        rng = _construct.generator(seed)
-        rows = np.concatenate([np.eye(sizes[0]), rng.dirichlet(np.ones(sizes[0]), size=mixtures)])
-        teacher = rng.dirichlet(np.full(sizes[1], spread), size=sizes[0])
         _check.double("a task", np.float64)
-        return cls(jnp.asarray(rows), jnp.asarray(rows @ teacher))
+        return cls(*map(jnp.asarray, drawn(sizes[0], sizes[1], _construct.generator(seed), mixtures, spread)))
+
+
+def drawn(inputs: int, outputs: int, rng: np.random.Generator, mixtures: int = 3, concentration: float = 1.0) -> tuple[np.ndarray, ...]:
+    """Inputs and targets of `Task.random` before they are one, for whoever draws thousands."""
+    rows = np.concatenate([np.eye(inputs), rng.dirichlet(np.ones(inputs), size=mixtures)])
+    return rows, rows @ rng.dirichlet(np.full(outputs, concentration), size=inputs)

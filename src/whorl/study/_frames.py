@@ -18,8 +18,13 @@ Parts = Mapping[str, Mapping[str, np.ndarray]]  # what each stage of a study com
 
 def product(**keys: Any) -> Table:
     """Key columns for every combination, the last key varying fastest."""
-    grids = np.meshgrid(*(np.arange(len(values)) for values in keys.values()), indexing="ij")
-    return {name: np.asarray(values)[grid.ravel()] for (name, values), grid in zip(keys.items(), grids, strict=True)}
+    sizes = [len(values) for values in keys.values()]
+    inner = [math.prod(sizes[place + 1 :]) for place in range(len(sizes))]
+    rows = math.prod(sizes)
+    return {
+        name: np.tile(np.repeat(np.asarray(values), below), rows // max(1, len(values) * below))
+        for (name, values), below in zip(keys.items(), inner, strict=True)
+    }
 
 
 def joined(tables: Iterable[Table]) -> Table:
@@ -66,9 +71,26 @@ def modes(factor: np.ndarray, tol: float) -> tuple[np.ndarray, np.ndarray]:
 
 def column_residual(weights: np.ndarray) -> np.ndarray:
     """The largest |sum of a column - 1| of networks (..., depth, 3, 3), with sums rounded once."""
-    flat = np.moveaxis(weights, -2, -1).reshape(-1, 3)
-    off = np.array([abs(math.fsum(column) - 1) for column in flat.tolist()])
+    off = np.abs(_sum_of_three(*np.moveaxis(weights, -2, 0)) - 1)
     return off.reshape(*weights.shape[:-3], -1).max(axis=-1)
+
+
+def _sum_of_three(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """Correctly rounded: by the errors of two sums where these add up exactly, which is nearly always, else as `exact_sum` does it."""
+    first, missed = _two_sum(a, b)
+    second, missed_too = _two_sum(first, c)
+    rest, lost = _two_sum(missed, missed_too)
+    total = second + rest
+    if (hard := lost != 0).any():
+        total[hard] = exact_sum(np.stack([a[hard], b[hard], c[hard]], axis=-1))
+    return total
+
+
+def _two_sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A rounded sum and its rounding error, which is a number of the same kind (Knuth)."""
+    total = a + b
+    back = total - a
+    return total, (a - (total - back)) + (b - back)
 
 
 def exact_sum(values: np.ndarray) -> np.ndarray:

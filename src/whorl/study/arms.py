@@ -3,8 +3,6 @@
 Each arm at each horizon and depth is one call of `train_many`.
 """
 
-import functools
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -17,7 +15,6 @@ from whorl.foresight import TURNS, Rollout, rollout, steps
 from whorl.network import Network
 from whorl.study import _frames, draws
 
-task: Callable[..., tuple[np.ndarray, np.ndarray]] = functools.lru_cache(maxsize=1 << 12)(draws.task)  # many calls share their data
 MAIN = ("turns", "halves", "quarters", "random", "straight")
 TERMS = ("even", "handedness", "step", "drift")
 
@@ -92,7 +89,7 @@ def narrow(p: SimpleNamespace, rows: _frames.Table) -> tuple[Network, np.ndarray
     """Networks of width three with their data and orders, one a row."""
     at = list(zip(rows["trial"].tolist(), rows["depth"].tolist(), rows["beta"].tolist(), strict=True))
     layers = {key: draws.softmax_layers(p.seed, *key, p.floor) for key in dict.fromkeys(at)}
-    x, y = (_by_trial(rows, lambda trial, part=part: task(p.seed, trial, p.concentration)[part]) for part in (0, 1))
+    x, y = (_by_trial(rows, lambda trial, part=part: draws.task(p.seed, trial, p.concentration)[part]) for part in (0, 1))
     return _frames.network(np.stack([layers[key] for key in at])), x, y, _by_trial(rows, lambda t: draws.order(p.seed, t, p.epochs))
 
 

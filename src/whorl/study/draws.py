@@ -1,9 +1,11 @@
 """Every random number of a study, from streams that are keyed by what they are for: a family is the same whoever its neighbours are."""
 
+from functools import lru_cache
+
 import numpy as np
 
 from whorl import _construct, schedule
-from whorl.task import Task
+from whorl.task import drawn
 
 TASK, COLUMNS, ORDER, TURNS, CONTROL, ANGLES, FORESEEN, READINGS, WIDE = range(9)
 
@@ -13,10 +15,16 @@ def stream(seed: int, *key: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
 
 
-def task(seed: int, family: int, concentration: float) -> tuple[np.ndarray, np.ndarray]:
-    """Inputs and targets of a family, each (6, 3)."""
-    drawn = Task.random(3, 3, seed=stream(seed, family, TASK), concentration=concentration)
-    return np.asarray(drawn.inputs), np.asarray(drawn.targets)
+@lru_cache(maxsize=1 << 12)  # all depths share their tasks
+def task(seed: int, family: int, concentration: float) -> tuple[np.ndarray, ...]:
+    """Inputs and targets of a family, each (6, 3), for reading only."""
+    return _kept(*drawn(3, 3, stream(seed, family, TASK), concentration=concentration))
+
+
+def _kept(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+    for array in arrays:
+        array.flags.writeable = False
+    return arrays
 
 
 def dirichlet_layers(seed: int, family: int, depth: int, concentration: float, floor: float) -> np.ndarray:
@@ -28,9 +36,12 @@ def dirichlet_layers(seed: int, family: int, depth: int, concentration: float, f
 
 def softmax_layers(seed: int, family: int, depth: int, beta: float, floor: float) -> np.ndarray:
     """A network with columns softmax(beta z) and a uniform share, (depth, 3, 3). All imbalances share the logits z."""
-    logits = stream(seed, family, COLUMNS, depth).standard_normal((depth, 3, 3))
-    full = np.ones((3, 3), dtype=bool)
-    return np.stack([_construct.columns(beta * z, full, floor) for z in logits])
+    return _construct.columns(beta * _logits(seed, family, depth), np.ones((3, 3), dtype=bool), floor)
+
+
+@lru_cache(maxsize=1 << 12)
+def _logits(seed: int, family: int, depth: int) -> np.ndarray:
+    return _kept(stream(seed, family, COLUMNS, depth).standard_normal((depth, 3, 3)))[0]
 
 
 def control_layers(seed: int, depth: int, concentration: float, floor: float) -> np.ndarray:
@@ -69,20 +80,19 @@ def readings(seed: int, trial: int, updates: int) -> np.ndarray:
 
 def wide(seed: int, trial: int, width: int, concentration: float, epochs: int) -> tuple[np.ndarray, ...]:
     """Inputs, targets and order of a wide trial: the vertices and three mixtures."""
-    drawn = Task.random(width, width, seed=stream(seed, trial, WIDE, TASK), concentration=concentration)
-    return np.asarray(drawn.inputs), np.asarray(drawn.targets), schedule.permuted(width + 3, epochs, stream(seed, trial, WIDE, ORDER))
+    shown = drawn(width, width, stream(seed, trial, WIDE, TASK), concentration=concentration)
+    return *shown, schedule.permuted(width + 3, epochs, stream(seed, trial, WIDE, ORDER))
 
 
 def wide_layers(seed: int, trial: int, width: int, depth: int, beta: float, floor: float) -> np.ndarray:
     """A network of any width with columns softmax(beta z) and a uniform share."""
     logits = stream(seed, trial, WIDE, COLUMNS, depth).standard_normal((depth, width, width))
-    full = np.ones((width, width), dtype=bool)
-    return np.stack([_construct.columns(beta * z, full, floor) for z in logits])
+    return _construct.columns(beta * logits, np.ones((width, width), dtype=bool), floor)
 
 
-def largest_residual(layers: np.ndarray, inputs: np.ndarray, targets: np.ndarray) -> int:
-    """The sample with the largest residual norm."""
-    predictions = inputs.T
-    for layer in layers:
-        predictions = layer @ predictions
-    return int(np.argmax(np.sum((targets - predictions.T) ** 2, axis=1)))
+def largest_residual(layers: np.ndarray, inputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """The sample with the largest residual norm, of networks (..., depth, 3, 3) and their tasks (..., 6, 3)."""
+    predictions = inputs
+    for number in range(layers.shape[-3]):
+        predictions = predictions @ np.swapaxes(layers[..., number, :, :], -1, -2)
+    return np.asarray(np.argmax(np.sum((targets - predictions) ** 2, axis=-1), axis=-1))

@@ -126,10 +126,10 @@ def _trajectory_tables(p: SimpleNamespace, parts: Parts) -> Tables:
     sums = {name: exact_sum(values) for name, values in terms.items()}
     table = {"trajectory": number} | keys | {"start": start, "final": seen["taken"][:, -1], "native": seen["native"][:, -1], "gap": gap}
     closing = {"closure": np.abs(total(sums) - gap), "opened": (seen["amount"] > 0).sum(axis=1), "smallest": smallest}
-    places = [
-        _frames.product(trajectory=[n], layer=range(len(one)), row=range(3), column=range(3)) for n, one in enumerate(final["native"])
-    ]
-    weights = _frames.joined(places) | {name: np.concatenate([one.ravel() for one in side]) for name, side in final.items()}
+    places = {n: _frames.product(layer=range(n), row=range(3), column=range(3)) for n in p.depths}
+    weights = {"trajectory": np.repeat(number, [one.size for one in final["native"]])}
+    weights |= _frames.joined(places[len(one)] for one in final["native"])
+    weights |= {name: np.concatenate([one.ravel() for one in side]) for name, side in final.items()}
     return {
         "trajectories": table | sums | closing,
         "updates": rows | {name: values.ravel() for name, values in terms.items()},

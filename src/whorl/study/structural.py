@@ -39,7 +39,7 @@ def _depth(p: SimpleNamespace, depth: int) -> dict[str, np.ndarray]:
     tasks = [draws.task(p.seed, family, p.concentration) for family in range(p.families)]
     x, y = (np.stack(part) for part in zip(*tasks, strict=True))
     layers = np.stack([draws.dirichlet_layers(p.seed, f, depth, p.column_concentration, p.floor) for f in range(p.families)])
-    selected = np.array([draws.largest_residual(*one) for one in zip(layers, x, y, strict=True)])
+    selected = draws.largest_residual(layers, x, y)
     rows = np.arange(p.families)
     seen = _measured(depth)(layers, x, x[rows, selected][:, None], y[rows, selected][:, None], float(p.alpha), jnp.asarray(p.omegas))
     states = [(layers, layers)]

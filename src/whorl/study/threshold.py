@@ -34,7 +34,7 @@ def compute(p: SimpleNamespace, stage: str) -> dict[str, np.ndarray]:
     tasks = [draws.task(p.seed, family, p.concentration) for family in range(p.families)]
     x, y = (np.repeat(np.stack(part), len(p.betas), axis=0) for part in zip(*tasks, strict=True))
     layers = np.stack([draws.softmax_layers(p.seed, f, depth, beta, p.floor) for f in range(p.families) for beta in p.betas])
-    selected = np.array([draws.largest_residual(*one) for one in zip(layers, x, y, strict=True)])
+    selected = draws.largest_residual(layers, x, y)
     # The selected sample goes first, so that one compiled program serves all configurations; sums over samples do not mind.
     first = (np.arange(6) + selected[:, None]) % 6
     seen = _measured(depth)(layers, *(np.take_along_axis(rows, first[:, :, None], axis=1) for rows in (x, y)), float(p.finite_step))
