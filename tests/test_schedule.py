@@ -41,6 +41,8 @@ def test_turns_are_fair_coins():
         ((6, None, 0, [0, 6], None), "schedule must name samples from 0 to 5, but entry 1 is 6"),
         ((6, None, 0, [0.5], None), "schedule must be a row of whole numbers"),
         ((6, None, 0, [], None), "schedule must be a row of whole numbers"),
+        ((6, None, 0, 3, None), r"schedule must be a row of whole numbers, but its shape is \(\) and its type int64"),
+        ((6, None, 0, [[0, 1]], None), r"schedule must be a row of whole numbers, but its shape is \(1, 2\) and its type int64"),
         ((6, 2, 0, [0, 1], None), "epochs must be left out where a schedule is given, but it is 2"),
         ((6, None, 0, [0, 1], [1]), r"turns must have one entry an update, 2, but the shape is \(1,\)"),
         ((6, None, 0, [0, 1], [1, 0]), r"turns must be \+1 or -1, but entry 1 is 0"),

@@ -236,7 +236,11 @@ def test_a_text_copy_must_say_what_its_table_says(run):
     assert copies.fault(text, columns) is None
     assert copies.fault(text.replace("adaptive", "adoptive", 1), columns) == "policy at row 2 differs"
     assert copies.fault(text.replace("gap", "gasp", 1), columns) == "its columns differ"
+    assert copies.fault(text.replace("gap", "aap", 1), columns) == "its columns differ"
     assert copies.fault("\n".join(text.splitlines()[:-1]), columns) == "its rows differ"
+    assert copies.fault("\n".join([text.rstrip(), text.splitlines()[-1]]), columns) == "its rows differ"
+    assert copies.fault(text.rstrip() + ",1", columns) == "its rows differ"
+    assert copies.fault(text.replace("step_matched", "step_matched_but_longer", 1), columns) == "policy at row 0 differs"
     digit = text.rindex("1") if text.rindex("1") > text.rindex("2") else text.rindex("2")
     assert copies.fault(text[:digit] + "7" + text[digit + 1 :], columns)
 

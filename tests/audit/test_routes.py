@@ -176,6 +176,12 @@ def test_tolerances_are_measured_by_what_they_say():
     assert [parts[f"v_{k}"].scale.item() for k in range(3)] == [10.0] * 3
 
 
+@pytest.mark.parametrize(("kind", "table", "column"), [("structural", "trajectories", "loss"), ("horizon", "updates", "taken")])
+def test_losses_behind_a_solve_with_a_small_leak_are_measured_by_it(kind, table, column):
+    found = recompute(kind, forge.PARAMETERS[kind] | {"leak": 1e-3})[table][column]
+    assert found.scale == pytest.approx((found.values + 1e-2 * np.sqrt(found.values)) * 2, rel=1e-13)
+
+
 def test_the_gain_is_the_largest_eigenvalue_of_the_inverse_response():
     factor = np.random.default_rng(3).normal(size=(4, 3, 6))
     factor -= factor.mean(axis=1, keepdims=True)

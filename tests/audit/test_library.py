@@ -1,0 +1,14 @@
+"""The auditor and the library share no code, and agree on every value that the library writes."""
+
+import pytest
+
+import whorl_audit
+from study.small import SMALL, small
+from whorl.study import run
+
+
+@pytest.mark.parametrize("kind", SMALL)
+def test_what_the_library_wrote_is_what_the_auditor_computes(kind, tmp_path):
+    run.run(small(kind), tmp_path / "mine", registered={})
+    findings = whorl_audit.check_study(whorl_audit.folder.read(tmp_path / "mine"))
+    assert [finding.claim for finding in findings if not finding.passed] == []
