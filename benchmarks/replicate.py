@@ -1,6 +1,7 @@
 """How long do many root seeds of the three studies take, on every core or on an accelerator?
 
     python benchmarks/replicate.py --seeds 1000
+    python benchmarks/replicate.py --seeds 1000 --together
     python benchmarks/replicate.py --seeds 1000 --engine gpu
 
 Targets for 1000 seeds of all three: 10 minutes on two cores, 60 s on an H200.
@@ -10,6 +11,7 @@ import argparse
 import os
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import jax
@@ -24,29 +26,29 @@ def main():
     parser.add_argument("--engine", choices=("local", "processes", "gpu"), default="processes")
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--studies", nargs="+", default=list(design.PAPER))
+    parser.add_argument("--together", action="store_true", help="all studies at once, each with its share of the workers")
     asked = parser.parse_args()
     jax.config.update("jax_enable_x64", True)
-    engine = {"local": lambda: None, "gpu": sweep.Devices}.get(asked.engine, lambda: sweep.Processes(asked.workers))()
-    total = 0.0
-    with tempfile.TemporaryDirectory() as folder:
-        for name in asked.studies:
-            begun, marks = time.perf_counter(), []
-            seeds = range(1, asked.seeds + 1)
-            replicate.replicate(
-                design.shipped(name),
-                seeds,
-                Path(folder) / f"{name}.parquet",
-                engine=engine,
-                progress=lambda _, m=marks: m.append(time.perf_counter()),
-            )
-            taken = time.perf_counter() - begun
-            total += taken
-            middle = len(marks) // 2
-            steady = (marks[-1] - marks[middle]) / max(1, len(marks) - 1 - middle)
-            first = marks[0] - begun
-            print(f"{name:<12}{asked.seeds:>6} seeds {taken:>8.1f} s, {first:.1f} s to the first, {steady:.3f} s a seed then", flush=True)
+    begun = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(len(asked.studies) if asked.together else 1) as pool:
+        list(pool.map(lambda name: replicated(name, asked, Path(folder)), asked.studies))
     cores = f"{asked.workers} processes" if asked.engine == "processes" else asked.engine
-    print(f"{'all':<12}{asked.seeds:>6} seeds {total:>8.1f} s on {cores}")
+    print(f"{'all':<12}{asked.seeds:>6} seeds {time.perf_counter() - begun:>8.1f} s on {cores}{', together' * asked.together}")
+
+
+def replicated(name, asked, folder):
+    """One study under all seeds."""
+    share = asked.workers if not asked.together else max(1, -(-asked.workers // len(asked.studies)))
+    engine = {"local": lambda: None, "gpu": sweep.Devices}.get(asked.engine, lambda: sweep.Processes(share))()
+    begun, marks = time.perf_counter(), []
+    seeds = range(1, asked.seeds + 1)
+    replicate.replicate(
+        design.shipped(name), seeds, folder / f"{name}.parquet", engine=engine, progress=lambda _: marks.append(time.perf_counter())
+    )
+    taken, middle = time.perf_counter() - begun, len(marks) // 2
+    steady = (marks[-1] - marks[middle]) / max(1, len(marks) - 1 - middle)
+    first = marks[0] - begun
+    print(f"{name:<12}{asked.seeds:>6} seeds {taken:>8.1f} s, {first:.1f} s to the first, {steady:.3f} s a seed then", flush=True)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import pytest
 
 import whorl as wh
 from whorl import simplex, wide
+from whorl.krylov import _answer
 from whorl.network import jet, push_forward
 
 
@@ -76,6 +77,21 @@ def test_no_residual_asks_for_no_potential():
     net, task = wh.Network.random((3, 3, 3), seed=2, floor=0.1), wh.Task.random(3, 3, seed=3)
     response = wh.response(net, task.inputs)
     assert not np.asarray(wh.krylov(wh.leaky(0.1))(response, np.zeros((6, 3)))).any()
+
+
+def test_no_residual_asks_for_no_potential_under_jit():
+    net, task = wh.Network.random((3, 3, 3), seed=2, floor=0.1), wh.Task.random(3, 3, seed=3)
+    assert not np.asarray(eqx.filter_jit(wh.krylov(wh.leaky(0.1)))(wh.response(net, task.inputs), jnp.zeros((6, 3)))).any()
+
+
+@pytest.mark.parametrize("size", [1e-3, 1e3])
+def test_the_change_is_what_the_last_quarter_of_the_products_did(broad, size):
+    net, inputs, targets = broad
+    response, law = wh.response(net, inputs, selected=0), wh.krylov(wh.leaky(0.1))
+    start = size * response.coordinates(wh.residual(net, inputs, targets)[:1])
+    (answer, change), (before, _) = (_answer(law, response, start, order) for order in (8, 6))
+    assert float(change) == pytest.approx(float(jnp.linalg.norm(answer - before) / jnp.linalg.norm(answer)), rel=1e-6)
+    assert float(change) > 0
 
 
 def test_too_few_products_are_said_to_be_too_few(broad):

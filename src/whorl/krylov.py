@@ -88,9 +88,9 @@ def _lanczos(response: Response, start: Float[Array, "n"], order: int) -> tuple[
     def product(vector: Float[Array, "n"]) -> Float[Array, "n"]:
         return response.coordinates(response @ response.lift(vector))
 
-    length = jnp.linalg.norm(start)
-    unit = start / jnp.where(length > 0, length, 1.0)
-    basis, tridiagonal, *_ = decomp.tridiag_sym(order, custom_vjp=False)(product, unit)
+    # Normalised over there. No residual has no direction: any one will do, since the answer has the residual's length.
+    somewhere = jnp.where(jnp.any(start != 0), start, jnp.ones_like(start))
+    basis, tridiagonal, *_ = decomp.tridiag_sym(order, custom_vjp=False)(product, somewhere)
     return basis, tridiagonal
 
 

@@ -9,6 +9,8 @@ from audit import forge
 from whorl_audit import draws, keys, network, plane
 from whorl_audit.computed import common, recompute
 from whorl_audit.computed.structural import _gauss_newton
+from whorl_audit.derived import DERIVED
+from whorl_audit.derived import common as derived
 from whorl_audit.derived.threshold import auc, ordered_pairs
 
 C = np.array([[0, -1, 1], [1, 0, -1], [-1, 1, 0]]) / math.sqrt(3)
@@ -157,6 +159,21 @@ def test_the_area_under_the_curve_is_the_share_of_ordered_pairs():
         ratio, yes = table["ratio"][rows], table["favourable"][rows] == 1
         pairs = [(a > b) + 0.5 * (a == b) for a in ratio[yes] for b in ratio[~yes]]
         assert area == pytest.approx(np.mean(pairs), rel=1e-13)
+    assert auc(np.ones((1, 5)), *ordered_pairs(table | {"favourable": np.ones(40, dtype=int)}, 5)).tolist() == [0.5]
+
+
+def test_residuals_are_the_sums_that_they_are_said_to_be():
+    table = {
+        f"{name}_{k}": np.array([value])
+        for name, row in (("velocity", (1, 2, 3)), ("commanded", (0.5, 4, 3.25)))
+        for k, value in enumerate(row)
+    }
+    assert derived.score_residual(table).tolist() == [0.5 + 2 + 0.25]
+    weights = np.full((3, 3, 3), 1 / 3) + np.array([0.0, 0.125, -0.25])[:, None, None] * np.eye(3)[0][:, None]
+    assert derived.column_residual(weights.ravel(), np.array([2, 1])) == pytest.approx([0.125, 0.25], rel=1e-15)
+    response = np.diag([1.0, 2.0, 4.0]) + np.arange(9.0).reshape(3, 3)
+    found = DERIVED["structural"]["controls"]({"control_responses": {"response": response.ravel()}}, {})["null_response"]
+    assert found.values == pytest.approx(np.abs(response @ [1, 1, -2]).sum() / math.sqrt(6), rel=1e-15)
 
 
 @pytest.mark.parametrize("tolerance", [1e-10, 1e-2])

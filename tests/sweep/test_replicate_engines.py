@@ -14,6 +14,12 @@ def test_seeds_of_the_horizon_study_taken_together_give_what_each_gives_alone():
         assert found == replicate._named(run.compute(study, seed=seed))
 
 
+@pytest.mark.parametrize("kind", ["threshold", "horizon"])
+def test_the_stage_that_comes_first_changes_nothing(kind):
+    assert replicate.statistics(small(kind), False, [1, 2], begin=1) == replicate.statistics(small(kind), False, [1, 2])
+    assert run.rotated([0, 1, 2], 4) == [1, 2, 0]
+
+
 def test_a_batch_in_which_one_seed_fails_is_taken_apart(monkeypatch):
     study = small("horizon")
     monkeypatch.setattr(replicate, "_horizon", lambda *_: (_ for _ in ()).throw(ValueError("one of them")))

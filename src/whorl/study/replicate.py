@@ -53,7 +53,7 @@ class Seeds:
     def __call__(self, number: int) -> Batch:
         """The statistics of one batch."""
         here = self.seeds[number * self.size : (number + 1) * self.size]
-        return Batch(number, statistics(_parsed(self.text), self.quick, here))
+        return Batch(number, statistics(_parsed(self.text), self.quick, here, begin=number))
 
     def kept(self, _left: set[int]) -> Iterator[Batch]:
         """What was finished while nobody listened: nothing, since only the caller writes."""
@@ -119,15 +119,15 @@ def _found(design: Design, seeds: list[int], held: dict[int, Any], quick: bool, 
         yield from batch.found.items()
 
 
-def statistics(design: Design, quick: bool, seeds: Iterable[int]) -> dict[int, Statistics]:
-    """The statistics of a study under some root seeds."""
+def statistics(design: Design, quick: bool, seeds: Iterable[int], *, begin: int = 0) -> dict[int, Statistics]:
+    """The statistics of a study under some root seeds; `begin` numbers the stage that comes first."""
     seeds = list(seeds)
     if design.kind == "horizon" and len(seeds) > 1:
         try:
-            return _horizon(design, quick, seeds)
+            return _horizon(design, quick, seeds, begin)
         except ValueError:  # of one seed, it does not say which: alone, each answers for itself
             pass
-    return {seed: _named(run.compute(design, quick, seed=seed)) for seed in seeds}
+    return {seed: _named(run.compute(design, quick, begin=begin, seed=seed)) for seed in seeds}
 
 
 def _named(tables: dict[str, dict[str, np.ndarray]]) -> Statistics:
@@ -135,21 +135,20 @@ def _named(tables: dict[str, dict[str, np.ndarray]]) -> Statistics:
     return dict(zip(found["name"].tolist(), found["value"].tolist(), strict=True))
 
 
-def _horizon(design: Design, quick: bool, seeds: list[int]) -> dict[int, Statistics]:
+def _horizon(design: Design, quick: bool, seeds: list[int], begin: int) -> dict[int, Statistics]:
     """The horizon study under several seeds, one call a stage, and each trial drawn once instead of once a stage and condition."""
     each = [design.values(quick, seed=seed) for seed in seeds]
     p = each[0]
     x, y, order, turns = (np.concatenate(part) for part in zip(*map(_shown, each), strict=True))
     parts: list[dict[str, dict[str, np.ndarray]]] = [{} for _ in each]
-    for depth in p.depths:
+    stages = [(depth, name, scale) for depth in p.depths for name in horizon.POLICIES for scale in p.scales]
+    for depth, name, scale in run.rotated(stages, begin):
         starts = [draws.softmax_layers(one.seed, t, depth, beta, p.floor) for one in each for t in range(p.trials) for beta in p.betas]
         layers = np.repeat(np.stack(starts), 2, axis=0)
-        for name, scale in ((name, scale) for name in horizon.POLICIES for scale in p.scales):
-            rule = horizon.POLICIES[name](scale, omega=p.omega, law=rotational(p.alpha, base=leaky(p.leak)))
-            nets = _frames.network(layers)
-            made = train_many(nets, x, y, policy=rule, schedule=order, turns=turns, record=True, chunk=p.chunk)
-            for part, cut in zip(parts, _cut(made, layers, len(each)), strict=True):
-                part[horizon._stage(depth, name, scale)] = cut
+        rule = horizon.POLICIES[name](scale, omega=p.omega, law=rotational(p.alpha, base=leaky(p.leak)))
+        made = train_many(_frames.network(layers), x, y, policy=rule, schedule=order, turns=turns, record=True, chunk=p.chunk)
+        for part, cut in zip(parts, _cut(made, layers, len(each)), strict=True):
+            part[horizon._stage(depth, name, scale)] = cut
     return {one.seed: _named(run.judged(horizon, one, part)) for one, part in zip(each, parts, strict=True)}
 
 

@@ -8,14 +8,20 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from tempfile import TemporaryDirectory
 from typing import Any
+
+import jax
 
 from whorl import _check
 from whorl.sweep.engines import TRIES, Job, Strikes, remote
 
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # of linear algebra in a worker, which is a core already
+
 
 class Processes:
-    """Processes of this machine, each with one thread of computation.
+    """Processes of this machine, each with one thread of linear algebra, which share what they compile while they run.
 
     Examples:
         >>> from whorl import sweep
@@ -29,17 +35,20 @@ class Processes:
 
     def run(self, work: Job, numbers: Sequence[int]) -> Iterator[Any]:
         waiting, strikes = list(reversed(numbers)), Strikes(self.tries)
-        while waiting:
-            yield from self._round(work, waiting, strikes)
+        with TemporaryDirectory(prefix="whorl-compiled-", ignore_cleanup_errors=True) as compiled:
+            while waiting:
+                yield from self._round(work, waiting, strikes, compiled)
 
-    def _round(self, work: Job, waiting: list[int], strikes: Strikes) -> Iterator[Any]:
+    def _round(self, work: Job, waiting: list[int], strikes: Strikes, compiled: str) -> Iterator[Any]:
         """Work until all is done or a worker dies; what died with it is waiting again."""
         running: dict[Future[Any], int] = {}
-        with ProcessPoolExecutor(self.workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(self.workers, mp_context=context, initializer=_share, initargs=(compiled,)) as pool:
             try:
                 while waiting or running:
                     while waiting and len(running) < self.workers:  # no more than that, so that every number under way has a worker
-                        running[pool.submit(remote, work, waiting[-1])] = waiting[-1]
+                        with _one_thread():
+                            running[pool.submit(remote, work, waiting[-1])] = waiting[-1]
                         waiting.pop()
                     done, _ = wait(running, return_when=FIRST_COMPLETED)
                     for future in done:
@@ -56,3 +65,22 @@ class Processes:
                         waiting.append(number)
             finally:
                 pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """What a worker inherits where nothing else was said; it reads this when it starts, and only then."""
+    fresh = {name: "1" for name in THREADS if name not in os.environ}
+    os.environ.update(fresh)
+    try:
+        yield
+    finally:
+        for name in fresh:
+            os.environ.pop(name, None)
+
+
+def _share(folder: str) -> None:
+    """Let a worker keep what it compiles where the others find it, unless such a place was named before."""
+    if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+        jax.config.update("jax_compilation_cache_dir", folder)
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
