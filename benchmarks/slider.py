@@ -5,9 +5,12 @@ Needs a Chromium and the test dependencies. Prints medians of twelve moves, each
     python benchmarks/slider.py
 """
 
+import json
 import statistics
 import sys
 import tempfile
+import time
+import urllib.request
 from pathlib import Path
 
 from playwright.sync_api import sync_playwright
@@ -21,6 +24,8 @@ NAMES = {"paths": "both paths have moved", "picture": "all five views of the run
 def main():
     with tempfile.TemporaryDirectory() as cache, served(cache) as (address, _), sync_playwright() as play:
         browser = play.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
+        while json.load(urllib.request.urlopen(f"{address}status"))["label"]:  # what is warmed in the background would be measured too
+            time.sleep(1)
         page = browser.new_context(viewport={"width": 1400, "height": 900}).new_page()
         page.goto(f"{address}?depth=6&shown=all&turn=fair")
         settled(page)

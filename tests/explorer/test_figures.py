@@ -24,7 +24,8 @@ def run():
 @pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.name)
 def test_every_view_of_every_claim_is_valid(preset, theme):
     state = replace(preset.state, epochs=2, frame=3)
-    drawn = gallery.picture(state, style.THEMES[theme])["figures"] | gallery.instant(state, style.THEMES[theme])["figures"]
+    drawn = gallery.paths(state, style.THEMES[theme])["figures"] | gallery.picture(state, style.THEMES[theme])["figures"]
+    drawn |= gallery.instant(state, style.THEMES[theme])["figures"]
     assert set(drawn) == set(gallery.VIEWS) - {"many"}
     for figure in drawn.values():
         go.Figure(figure.to_dict())  # looks at every property

@@ -38,7 +38,7 @@ def test_no_other_file_is(client, name):
     assert client.get(f"/assets/{name}").status_code == 404
 
 
-@pytest.mark.parametrize("portion", ["picture", "instant", "family"])
+@pytest.mark.parametrize("portion", ["paths", "picture", "instant", "family"])
 def test_every_portion_is_json(client, portion):
     answer = client.get(f"/{portion}/light?{QUERY}&law=leaky")
     assert answer.status_code == 200

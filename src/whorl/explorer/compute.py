@@ -1,9 +1,9 @@
 """One run: what the native and the turning learner did, update by update, as arrays for the views. Cached by state."""
 
 import functools
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -12,7 +12,6 @@ from whorl.explorer.state import State
 from whorl.ledger import TERMS
 from whorl.network import Network
 from whorl.simplex import tangent_basis
-from whorl.trajectory import Pair, train
 
 TURNING: tuple[str, ...] = ("step_matched", "adaptive")
 PLANE = tangent_basis(3)  # orthonormal coordinates of the zero-sum plane
@@ -73,53 +72,39 @@ def run(state: State) -> Run:
 
 @functools.lru_cache(maxsize=128)
 def _run(state: State) -> Run:
-    net, (inputs, targets) = system.network(state), system.data(state)
+    inputs, targets = system.data(state)
+    watched = slice(state.sample - 1, state.sample)
     drawn = system.draws(state.seed, system.widths(state))[3:]
-    order, turns = system.order(state, drawn[0]), system.senses(state, drawn[1])
-    full = programs.padded(net)
-
-    def pair(kind: str) -> Pair:
-        rule = programs.policy(state, kind)
-        return train(full, inputs, targets, policy=rule, schedule=order, turns=turns, stride=1)
-
-    # The compiled loop lets go of the interpreter, so that two threads are two cores.
-    with ThreadPoolExecutor(2) as pool:
-        pairs: dict[str, Pair] = dict(zip(TURNING, pool.map(pair, TURNING), strict=True))
-    return _gathered(state, pairs, inputs, targets)
+    arrays = inputs, targets, system.order(state, drawn[0]), system.senses(state, drawn[1]), inputs[watched]
+    given = programs.Given(_padded(state.opening()), *map(jnp.asarray, arrays))
+    numbers = jnp.asarray([programs.number(state, kind) for kind in TURNING])
+    which = jnp.asarray(0 if state.policy == "step_matched" else 1)
+    seen = programs.paths(given, programs.policy(state), numbers, which, jnp.asarray(state.policy == "native"))
+    return _gathered(state, jax.device_get(seen), targets[watched][0])
 
 
-def _gathered(state: State, pairs: dict[str, Pair], inputs: np.ndarray, targets: np.ndarray) -> Run:
-    made = min(state.updates, *(one.made for one in pairs.values()))
-    guide = pairs["step_matched" if state.policy == "step_matched" else "adaptive"]
-    assert guide.states is not None
-    assert guide.updates is not None
-    whole = guide.made + 1
-    watched = jnp.asarray(inputs[state.sample - 1 : state.sample])
-    law = programs.law(state)
-    learner, native = guide.states if state.policy != "native" else (guide.states[1], guide.states[1])
-    flows, loops = programs.along(_filled(learner, whole), watched, law)
-    others, _ = programs.along(_filled(native, whole), watched, law)
+@functools.lru_cache(maxsize=64)
+def _padded(state: State) -> Network:
+    """The network at its start, which most settings have no say in."""
+    return programs.padded(system.network(state))
+
+
+def _gathered(state: State, seen: programs.Paths, target: np.ndarray) -> Run:
+    made = min(state.updates, *(int(one) for one in seen.made))
     depth = len(system.widths(state)) - 1
-    streams = [np.asarray(flow)[: made + 1, 0] for flow in flows]
-    losses = {
-        name: np.array([float(one.ledger.start), *np.asarray(one.updates.losses[0])[:made]]) for name, one in pairs.items() if one.updates
-    }
-    losses["native"] = np.array([float(guide.ledger.start), *np.asarray(guide.updates.losses[1])[:made]])
-    terms = np.stack([np.asarray(getattr(guide.updates.entry, term))[:made] for term in TERMS], axis=1)
-    amounts = np.asarray(guide.updates.amount)[:made]
-    if state.policy == "native":
-        terms, amounts = np.zeros_like(terms), np.zeros_like(amounts)
+    guided, native = ([np.concatenate([[seen.start], one[:made]]) for one in side] for side in seen.losses)
+    losses = dict(zip(TURNING, guided, strict=True)) | {"native": native[0]}
     note = "" if made == state.updates else f"Stopped after update {made}: a learner would have left the interior of a simplex."
     return Run(
         state,
-        [layer[: made + 1] for layer in programs.unpadded(learner.layers, depth)],
-        _streams(streams, depth),
-        np.asarray(others[-1])[: made + 1, 0],
-        targets[state.sample - 1],
+        [layer[: made + 1] for layer in programs.unpadded(seen.layers, depth)],
+        _streams([flow[: made + 1, 0] for flow in seen.flows], depth),
+        seen.native[: made + 1, 0],
+        target,
         losses,
-        terms,
-        amounts,
-        np.asarray(loops)[: made + 1],
+        np.stack([getattr(seen.entry, term)[:made] for term in TERMS], axis=1),
+        seen.amount[:made],
+        seen.loops[: made + 1],
         made,
         note,
     )
@@ -129,16 +114,3 @@ def _streams(streams: list[np.ndarray], depth: int) -> list[np.ndarray]:
     """The flows between the layers that are there."""
     idle = len(streams) - 1 - depth
     return [streams[0], *streams[1 + idle :]] if depth > 1 else [streams[idle], streams[-1]]
-
-
-def _filled(path: Network, whole: int) -> Network:
-    """A path as long as the longest one, so that it meets a compiled program; a shorter one waits at its end."""
-    length = system.UPDATES + 1
-    if whole == length:
-        return path
-    return path.with_layers([_last_repeated(layer, length) for layer in path.layers])
-
-
-def _last_repeated(layer: object, length: int) -> jnp.ndarray:
-    array = np.asarray(layer)
-    return jnp.asarray(np.concatenate([array, np.repeat(array[-1:], length - len(array), axis=0)]))

@@ -1,4 +1,4 @@
-"""From a state to its figures, in the three portions that the page asks for: along the run, at the moment, over the family."""
+"""From a state to its figures, in the portions that the page asks for: the paths, the rest of the run, the moment, the family."""
 
 from typing import Any
 
@@ -11,6 +11,7 @@ from whorl.explorer.views import cycle as cycle_view
 from whorl.explorer.views import heat, ledger, loss, network, simplex, spiral
 from whorl.explorer.views import many as many_view
 
+FIRST = ("simplex", "spiral")
 VIEWS = ("network", "simplex", "spiral", "heat", "loss", "ledger", "many")
 TITLES = {
     "network": "Network",
@@ -33,22 +34,35 @@ CYCLE_TITLES = {
 Portion = dict[str, Any]
 
 
-def picture(state: State, theme: Theme = style.LIGHT) -> Portion:
-    """What moves along the run: figures that carry all moments."""
+def paths(state: State, theme: Theme = style.LIGHT) -> Portion:
+    """Both paths, which the eye follows first, with what the page has to know of the run. Figures carry all moments."""
     if state.system == "rps":
         orbit = cycle.orbit(state)
-        drawn = cycle_view.figures(orbit, orbit.moment(state.frame), theme)
+        drawn = {name: figure for name, figure in _cycle(state, theme).items() if name in FIRST}
         return {"figures": drawn, "titles": CYCLE_TITLES, "made": orbit.made, "note": orbit.note}
+    run = compute.run(state)
+    at = run.moment(state.frame)
+    drawn = {"simplex": simplex.figure(run, at, theme), "spiral": spiral.figure(run, at, theme)}
+    return {"figures": drawn, "titles": TITLES, "made": run.made, "note": run.note}
+
+
+def picture(state: State, theme: Theme = style.LIGHT) -> Portion:
+    """What else moves along the run."""
+    if state.system == "rps":
+        return {"figures": {name: figure for name, figure in _cycle(state, theme).items() if name not in FIRST}}
     run = compute.run(state)
     at = run.moment(state.frame)
     drawn = {
         "network": network.figure(run.layers, run.flows, run.target, at, theme),
-        "simplex": simplex.figure(run, at, theme),
-        "spiral": spiral.figure(run, at, theme),
         "loss": loss.figure(run, at, theme),
         "ledger": ledger.figure(run, at, theme),
     }
-    return {"figures": drawn, "titles": TITLES, "made": run.made, "note": run.note}
+    return {"figures": drawn}
+
+
+def _cycle(state: State, theme: Theme) -> dict[str, go.Figure]:
+    orbit = cycle.orbit(state)
+    return cycle_view.figures(orbit, orbit.moment(state.frame), theme)
 
 
 def instant(state: State, theme: Theme = style.LIGHT) -> Portion:
@@ -70,5 +84,6 @@ def family(state: State, theme: Theme = style.LIGHT) -> Portion:
 
 def figures(state: State, theme: Theme = style.LIGHT) -> dict[str, go.Figure]:
     """All views of a state, by name."""
-    portions = [picture(state, theme), instant(state, theme), family(state, theme)]
-    return {name: drawn for portion in portions for name, drawn in portion["figures"].items()}
+    portions = [paths(state, theme), picture(state, theme), instant(state, theme), family(state, theme)]
+    found = {name: drawn for portion in portions for name, drawn in portion["figures"].items()}
+    return {name: found[name] for name in VIEWS if name in found}

@@ -11,15 +11,17 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from whorl.curvature import Curvature, curvature
 from whorl.explorer.state import MAX_DEPTH, State
 from whorl.explorer.system import base
 from whorl.feedback import Direct, Leaky, Repair, Rotational, SpectralLaw, leaky, repair, rotational
+from whorl.ledger import Entry
 from whorl.network import Network, flows
 from whorl.policy import GATES, Adaptive, Decision, Native, Policy, StepMatched, View
 from whorl.response import Matrix, Response, response
+from whorl.trajectory import begin, run
 
 LAWS = (Direct, Repair, Leaky)
 POLICIES: dict[str, type[Policy]] = {"native": Native, "step_matched": StepMatched, "adaptive": Adaptive}
@@ -60,11 +62,26 @@ def law(state: State) -> Rotational:
     return rotational(state.alpha if state.turns else 1.0, state.omega if state.turns else 0.0, base=any_law)
 
 
-def policy(state: State, kind: str) -> AnyPolicy:
-    """The policy called `kind` with the settings of `state`."""
-    plain = Adaptive(jnp.asarray(state.scale), jnp.asarray(state.omega if state.turns else 0.0), GATES["never"], law(state))
-    number = list(POLICIES).index(kind) * len(GATES) + list(GATES).index(state.gate)
-    return AnyPolicy(plain.scale, plain.omega, plain.gate, plain.law, jnp.asarray(number))
+def policy(state: State) -> AnyPolicy:
+    """A policy with the settings of `state`, whose number is still to be set."""
+    omega = state.omega if state.turns else 0.0
+    return AnyPolicy(jnp.asarray(state.scale), jnp.asarray(omega), GATES["never"], law(state), jnp.asarray(0))
+
+
+def number(state: State, kind: str) -> int:
+    """The number of the policy called `kind` behind the gate of `state`."""
+    return list(POLICIES).index(kind) * len(GATES) + list(GATES).index(state.gate)
+
+
+class Given(eqx.Module):
+    """What a run starts from, and the sample that is watched."""
+
+    net: Network
+    inputs: Float[Array, "samples 3"]
+    targets: Float[Array, "samples 3"]
+    order: Int[Array, "updates"]
+    turns: Int[Array, "updates"]
+    watched: Float[Array, "one 3"]
 
 
 def padded(net: Network) -> Network:
@@ -82,15 +99,47 @@ def unpadded(layers: Any, depth: int) -> list[np.ndarray]:
     return arrays[MAX_DEPTH - 1 :] if depth == 1 else [arrays[0], *arrays[1 + MAX_DEPTH - depth :]]
 
 
+class Paths(eqx.Module):
+    """Two runs from one start, under the step-matched and the adaptive policy, and the path of the one that is looked at."""
+
+    made: Int[Array, "two"]
+    start: Float[Array, ""]
+    losses: tuple[Float[Array, "two updates"], ...]  # of the guided and of the native learner
+    entry: Entry
+    amount: Float[Array, "updates"]
+    layers: tuple[Float[Array, "moments rows columns"], ...]
+    flows: tuple[Float[Array, "moments one width"], ...]  # of the watched sample
+    loops: Float[Array, "moments n n"]
+    native: Float[Array, "moments one 3"]  # what the native learner makes of it
+
+
 @eqx.filter_jit
-def along(path: Network, inputs: Array, behind: Rotational) -> tuple[tuple[Array, ...], Float[Array, "moments n n"]]:
-    """At every state of a path: the flows of one sample, and the loop the law closes around it in zero-sum coordinates."""
+def paths(given: Given, rule: AnyPolicy, numbers: Int[Array, "two"], which: Int[Array, ""], straight: Bool[Array, ""]) -> Paths:
+    """All that a picture needs, in one program; `which` run is looked at, and whether its `straight` learner is, are data."""
+    first = begin(given.net, given.inputs, given.targets)
 
-    def one(net: Network) -> tuple[tuple[Array, ...], Array]:
-        seen = response(net, inputs)
-        return flows(net, inputs), seen.reduced() @ behind.matrix(seen)
+    def one(number: Array) -> Any:
+        mine = eqx.tree_at(lambda any_policy: any_policy.number, rule, number)
+        return run(mine, given.inputs, given.targets, first, given.order, given.turns, True, 1)
 
-    return jax.vmap(one)(path)
+    final, _, infos, states = jax.vmap(one)(numbers)
+    guided, native = jax.tree.map(lambda leaf: _stayed(leaf[which], final.number[which]), states)
+    learner = jax.tree.map(lambda own, other: jnp.where(straight, other, own), guided, native)
+    stream, loops = jax.vmap(lambda net: _seen(net, given.watched, rule.law))(learner)
+    other = jax.vmap(lambda net: flows(net, given.watched)[-1])(native)
+    entry, amount = jax.tree.map(lambda leaf: jnp.where(straight, 0.0, leaf[which]), (infos.entry, infos.amount))
+    return Paths(final.number, first.losses[0], infos.losses, entry, amount, learner.layers, stream, loops, other)
+
+
+def _stayed(frames: Array, made: Array) -> Array:
+    """A path that ended early stays at its end."""
+    return frames[jnp.minimum(jnp.arange(len(frames), dtype=made.dtype), made)]
+
+
+def _seen(net: Network, inputs: Array, behind: Rotational) -> tuple[tuple[Array, ...], Array]:
+    """The flows of one sample, and the loop the law closes around it in zero-sum coordinates."""
+    seen = response(net, inputs)
+    return flows(net, inputs), seen.reduced() @ behind.matrix(seen)
 
 
 @eqx.filter_jit

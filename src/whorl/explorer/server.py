@@ -1,4 +1,4 @@
-"""The explorer's server: a page, three portions of figures, two downloads, one upload. Nothing is stored and nothing is executed.
+"""The explorer's server: a page, four portions of figures, two downloads, one upload. Nothing is stored and nothing is executed.
 
 It answers only to hosts it was told to trust, so that no other site can reach it through a visitor's browser; requests that come
 from another origin are refused. The page loads nothing from elsewhere, and its content policy says so to the browser.
@@ -31,7 +31,12 @@ POLICY = (
     "font-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'self' http://localhost:* http://127.0.0.1:*"
 )
 WORDS = ("words",)  # no program at all
-PORTIONS: dict[str, Callable[..., gallery.Portion]] = {"picture": gallery.picture, "instant": gallery.instant, "family": gallery.family}
+PORTIONS: dict[str, Callable[..., gallery.Portion]] = {
+    "paths": gallery.paths,
+    "picture": gallery.picture,
+    "instant": gallery.instant,
+    "family": gallery.family,
+}
 
 
 def application(*, trusted: Sequence[str] = (), work: Work | None = None) -> Flask:
@@ -46,7 +51,7 @@ def application(*, trusted: Sequence[str] = (), work: Work | None = None) -> Fla
     app.add_url_rule("/", "page", lambda: Response(page.html(request.query_string.decode()), mimetype="text/html"))
     app.add_url_rule("/status", "status", lambda: jsonify(lanes.warming.report()))
     app.add_url_rule("/assets/<name>", "asset", _asset)
-    app.add_url_rule("/<any(picture, instant, family):portion>/<theme>", "portion", functools.partial(_portion, lanes))
+    app.add_url_rule("/<any(paths, picture, instant, family):portion>/<theme>", "portion", functools.partial(_portion, lanes))
     app.add_url_rule("/state.<any(json, py):kind>", "download", _download)
     app.add_url_rule("/upload/<theme>", "upload", functools.partial(_upload, lanes), methods=["POST"])
     app.register_error_handler(ValueError, lambda refusal: (jsonify(error=str(refusal)), 400))
@@ -98,7 +103,7 @@ def program(portion: str, state: State) -> tuple[Any, ...]:
     """What decides which compiled program a portion needs."""
     if portion == "family":
         return WORDS if many.reason(state) else (portion, state.depth, state.policy, state.gate)
-    return portion, state.hidden, state.system == "rps"
+    return "moment" if portion == "instant" else "run", state.hidden, state.system == "rps"
 
 
 def _portion(lanes: Work, portion: str, theme: str) -> Response:
@@ -129,7 +134,7 @@ def _upload(lanes: Work, theme: str) -> Response:
 def warm(lanes: Work, *, alone: bool = False) -> threading.Thread:
     """Compile what the page needs; where it is `alone` in its process, also the families of every depth, in the background."""
     opening = PRESETS[0].state
-    needed = [(preset.state, portion) for portion in ("picture", "instant") for preset in PRESETS] + [(opening, "family")]
+    needed = [(preset.state, portion) for portion in ("paths", "picture", "instant") for preset in PRESETS] + [(opening, "family")]
     rest = [
         (replace(opening, depth=depth, policy=policy, gate=gate), "family")
         for gate in ("curvature", "always")

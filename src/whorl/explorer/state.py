@@ -182,6 +182,10 @@ class State:
         """The same run, whatever moment of it is looked at and whatever is told about it."""
         return replace(self, frame=0, claim=DEFAULTS["claim"])
 
+    def opening(self) -> "State":
+        """The same network before its first update: what has no say in it is as on the opening page."""
+        return State(**{name: getattr(self, name) for name in ("system", "depth", "width", "imbalance", "floor", "seed", "start")})
+
     def to_query(self) -> str:
         """The address of this state: only what differs from the opening one."""
         changed = {name: kind.write(getattr(self, name)) for name, kind in KINDS.items() if getattr(self, name) != DEFAULTS[name]}

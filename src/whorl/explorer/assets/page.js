@@ -1,4 +1,4 @@
-// The page: a native form, three questions to the server of which the newest counts, and a player.
+// The page: a native form, four questions to the server of which the newest counts, and a player.
 (() => {
   const $ = (id) => document.getElementById(id);
   const form = $("controls"), slider = $("frame"), SAMPLES = Number(document.body.dataset.samples);
@@ -73,7 +73,7 @@
       try {
         const reply = await fetch(`/${name}/${key}`);
         const answer = await reply.json();
-        if (reply.ok) { shown = key; if (name === "picture") refuse(standing); await use(answer, key.slice(key.indexOf("?") + 1)); }
+        if (reply.ok) { shown = key; if (name === "paths") refuse(standing); await use(answer, key.slice(key.indexOf("?") + 1)); }
         else if (answer.busy) { await new Promise((done) => setTimeout(done, 700)); again = true; }
         else { shown = key; refuse(answer.error); }
       } catch { refuse("The server does not answer. Is it still running?"); }
@@ -91,16 +91,17 @@
     Plotly.react($(`plot-${name}`), figure.data, figure.layout, CONFIG);
   }
 
-  // The paths move first; the other two questions wait until the picture is drawn.
-  const FIRST = ["simplex", "spiral"], breath = () => new Promise((done) => setTimeout(done));
-  const picture = channel("picture", async (answer, address) => {
+  // The paths move first. While they are drawn the server makes the other views of the run; what is left waits for those.
+  const paths = channel("paths", (answer, address) => {
+    picture.ask();
     made = answer.made;
     for (const [name, title] of Object.entries(answer.titles)) $(`title-${name}`).textContent = title;
-    for (const name of FIRST) draw(name, answer.figures[name]);
-    document.body.dataset.paths = address;
-    await breath();
-    for (const [name, figure] of Object.entries(answer.figures)) if (!FIRST.includes(name)) draw(name, figure);
+    for (const [name, figure] of Object.entries(answer.figures)) draw(name, figure);
     $("note").textContent = answer.note;
+    document.body.dataset.paths = address;
+  });
+  const picture = channel("picture", (answer, address) => {
+    for (const [name, figure] of Object.entries(answer.figures)) draw(name, figure);
     document.body.dataset.drawn = String(Number(document.body.dataset.drawn || 0) + 1);
     document.body.dataset.shows = address;
     others();
@@ -123,12 +124,12 @@
   const family = channel("family", (answer) => { for (const [name, figure] of Object.entries(answer.figures)) draw(name, figure); document.body.dataset.family = query(false); });
 
   function others() { instant.ask(); family.ask(); }
-  function ask() { if (picture.fresh()) others(); else picture.ask(); }
+  function ask() { if (!paths.fresh()) paths.ask(); else if (!picture.fresh()) picture.ask(); else others(); }
   let standing = $("refusal").textContent; // why the address was refused stays to be read until something is changed
   const refuse = (text) => { $("refusal").textContent = text || ""; };
   const say = (text) => { $("status").textContent = text; };
   let warming = "";
-  const settle = () => { if ([picture, instant, family].every((one) => one.idle())) { say(warming); document.body.dataset.settled = query(); } };
+  const settle = () => { if ([paths, picture, instant, family].every((one) => one.idle())) { say(warming); document.body.dataset.settled = query(); } };
 
   // --- the player: all on this side of the wire, but for the map of Q, which follows when it can
   function move(to) {
