@@ -2,6 +2,7 @@
 
 import functools
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -89,7 +90,8 @@ def _padded(state: State) -> Network:
     return programs.padded(system.network(state))
 
 
-def _gathered(state: State, seen: programs.Paths, target: np.ndarray) -> Run:
+def _gathered(state: State, seen: Any, target: np.ndarray) -> Run:
+    """A run from `programs.Paths` whose arrays are NumPy's."""
     made = min(state.updates, *(int(one) for one in seen.made))
     depth = len(system.widths(state)) - 1
     guided, native = ([np.concatenate([[seen.start], one[:made]]) for one in side] for side in seen.losses)
