@@ -1,11 +1,13 @@
 """The auditor and the library share no code, and agree on every value that the library writes."""
 
+import numpy as np
 import pytest
 
+import whorl as wh
 import whorl_audit
 from study.small import SMALL, small
 from whorl.study import design, run
-from whorl_audit import keys
+from whorl_audit import foresight, keys, rows
 
 
 @pytest.mark.parametrize("kind", SMALL)
@@ -21,3 +23,14 @@ def test_the_rows_of_a_table_are_foretold_by_arithmetic(kind):
     made = keys.KEYS[kind](p)
     foretold = keys.sizes(kind, p)
     assert foretold == {name: len(next(iter(made[name].values()))) for name in foretold}
+
+
+@pytest.mark.parametrize("width", range(3, 9))
+def test_both_have_the_same_quarter_turn_at_every_width(width):
+    np.testing.assert_allclose(foresight.quarter_turn(width), wh.quarter_turn(width), atol=1e-15)
+
+
+def test_a_row_too_many_at_the_end_is_found():
+    table = {"depth": np.arange(4)}
+    assert list(rows._key_faults(table, {"depth": np.arange(3)})) == ["4 rows instead of 3"]
+    assert list(rows._key_faults(table, {"depth": np.arange(5)})) == ["4 rows instead of 5"]
