@@ -113,6 +113,19 @@ def swept(made, folder, engine, seen):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_cluster_without_workers_is_waited_for_and_says_so(alone, tmp_path, monkeypatch):
+    monkeypatch.setattr(sweep.cluster, "LONELY", 0.5)
+    with cluster(tmp_path, 0) as hands:
+        late = threading.Timer(4.0, lambda: hands.processes.append(hands.worker()))
+        late.start()
+        with pytest.warns(RuntimeWarning, match="a sweep must have workers, but none is connected to the scheduler: it waits for one"):
+            done = sweep.sweep(lean(), tmp_path / "late", engine=sweep.Cluster(scheduler_file=hands.file))
+    assert done.failed == 0
+    assert files(tmp_path / "late") == alone
+
+
+@pytest.mark.slow
 @pytest.mark.timeout(3000)
 @pytest.mark.parametrize("kind", ["processes", "cluster"])
 def test_fifty_kills_in_one_sweep_change_nothing(tmp_path, monkeypatch, kind):

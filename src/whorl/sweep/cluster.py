@@ -4,7 +4,9 @@ The scheduler knows nothing that the store does not: workers write their shards 
 connection is lost, the client looks again for a scheduler under the same address or file, and asks for what the store does not hold yet.
 """
 
+import contextlib
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
 from hashlib import sha256
@@ -17,6 +19,7 @@ WINDOW = 2000  # shards that the scheduler knows of at a time
 RETRIES = 2  # of a shard whose work raised, before the sweep stops: a file system may have had a bad moment
 PULSE, ANSWER = 0.05, 30.0  # seconds between two looks, and for an answer that is there already
 PATIENCE = 300.0  # seconds without a scheduler before the sweep gives up
+LONELY = 30.0  # seconds without a shard before it looks whether anybody is at work
 
 
 class Cluster:
@@ -111,11 +114,23 @@ def _round(client: Any, work: Job, left: set[int], strikes: Strikes) -> Iterator
 
 def _next(client: Any, under_way: Any, numbers: dict[str, int]) -> Any:
     """The next future that came to an end, or None where the scheduler that knew of them is gone, with them."""
+    look = time.monotonic() + LONELY
     while not under_way.has_ready():
         if client.status != "running" or not numbers.keys() <= client.futures.keys():
             return None
+        if time.monotonic() > look:
+            _tell_if_alone(client)
+            look = time.monotonic() + LONELY
         time.sleep(PULSE)
     return next(under_way)
+
+
+def _tell_if_alone(client: Any) -> None:
+    """Without workers a sweep waits, since a batch system may still start some; whoever looks on should know."""
+    with contextlib.suppress(OSError, TimeoutError):
+        if not client.nthreads():
+            words = "a sweep must have workers, but none is connected to the scheduler: it waits for one"
+            warnings.warn(words, RuntimeWarning, stacklevel=2)
 
 
 def _outcome(future: Any) -> tuple[Any, BaseException | None]:
