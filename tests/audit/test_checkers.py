@@ -226,6 +226,11 @@ def test_a_statistic_of_another_name_is_found(run, names):
     assert tamper.table_change_is_found(run, "structural", "statistics", change)
 
 
+@pytest.mark.parametrize("arranged", [lambda rows: [1, 0, *rows[2:]], lambda rows: rows[:-1]], ids=["swapped", "without the last"])
+def test_statistics_in_another_order_and_too_few_are_found(run, arranged):
+    assert tamper.table_change_is_found(run, "structural", "statistics", lambda stored: stored.take(arranged(list(range(len(stored))))))
+
+
 def test_a_text_copy_must_say_what_its_table_says(run):
     table = pq.ParquetFile(run / "horizon" / "tables" / "trajectories.parquet").read()
     sink = pa.BufferOutputStream()

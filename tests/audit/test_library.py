@@ -5,9 +5,10 @@ import pytest
 
 import whorl as wh
 import whorl_audit
-from study.small import SMALL, small
+from study.small import SMALL, made, small
 from whorl.study import design, run
 from whorl_audit import foresight, keys, rows
+from whorl_audit.statistics import STATISTICS
 
 
 @pytest.mark.parametrize("kind", SMALL)
@@ -34,3 +35,14 @@ def test_a_row_too_many_at_the_end_is_found():
     table = {"depth": np.arange(4)}
     assert list(rows._key_faults(table, {"depth": np.arange(3)})) == ["4 rows instead of 3"]
     assert list(rows._key_faults(table, {"depth": np.arange(5)})) == ["4 rows instead of 5"]
+
+
+def test_both_kinds_of_wrong_prediction_are_errors():
+    p, tables = made("threshold")
+    table = tables["configurations"]
+    wrong = table["favourable"].copy()
+    for value in (0, 1):
+        wrong[np.flatnonzero(table["favourable"] == value)[0]] = 1 - value
+    found = STATISTICS["threshold"](tables | {"configurations": table | {"predicted": wrong}}, vars(p))
+    assert set(table["favourable"]) == {0, 1}
+    assert found["errors"].values == 2
