@@ -8,6 +8,15 @@ import jax
 import pytest
 
 HOME = Path(__file__).parent.parent
+LONG = {  # examples that compile for several seconds: the second command runs them
+    "whorl.ensemble.Ensemble",
+    "whorl.figures.draw_all",
+    "whorl.flow.Flow",
+    "whorl.plot._simplex.spiral",
+    "whorl.sweep.run.Result",
+    "whorl.sweep.table.conditions",
+    "whorl.sweep.table.study_tables",
+}
 # Where the tests keep compiled programs, for those who run the examples alone.
 jax.config.update("jax_compilation_cache_dir", str(HOME / ".pytest_cache" / "compiled"))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
@@ -27,3 +36,10 @@ def opening() -> dict[str, Any]:
 def _ground(doctest_namespace: dict[str, Any], opening: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(HOME)
     doctest_namespace.update(opening, folder=tmp_path)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the long examples behind the mark of the slow tests."""
+    for item in items:
+        if isinstance(item, pytest.DoctestItem) and item.name in LONG:
+            item.add_marker(pytest.mark.slow)

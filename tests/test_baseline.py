@@ -111,7 +111,7 @@ def test_gradient_rules_follow_minus_the_gradient_times_the_rate(rule, rows):
     assert distance(found, [-rate * slope for rate, slope in zip(rates, slopes, strict=True)]) < 1e-15
 
 
-@pytest.mark.parametrize("name", ["sparse, rates of its own", "three layers"])
+@pytest.mark.parametrize("name", ["sparse, rates of its own", pytest.param("three layers", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("rows", [slice(None), slice(4, 5)], ids=["full batch", "selected"])
 @pytest.mark.parametrize("mu", [1e-2, *(pytest.param(mu, marks=pytest.mark.slow) for mu in (0.1, 10.0))])
 def test_gauss_newton_moves_as_the_leaky_law(name, rows, mu):

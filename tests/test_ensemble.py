@@ -46,7 +46,7 @@ def assert_same(result, number, pair):
 @pytest.mark.parametrize(
     "policy",
     [
-        wh.step_matched(0.2),
+        pytest.param(wh.step_matched(0.2), marks=pytest.mark.slow),
         wh.adaptive(0.2, omega=0.5),
         pytest.param(wh.adaptive(0.1, gate="always"), marks=pytest.mark.slow),
         pytest.param(wh.native(0.2), marks=pytest.mark.slow),
@@ -118,6 +118,7 @@ def test_the_lanes_take_nothing_they_do_not_know(policy, net):
     assert ensemble._lane_kind(wh.stack([wh.Network.random((3, 3), seed=0, **net)]), policy) is None
 
 
+@pytest.mark.slow
 def test_the_number_of_workers_changes_no_bit():
     nets, data = pairs_of(300)
     one, two = (many(nets, data, wh.adaptive(0.2), workers=workers) for workers in (1, 2))

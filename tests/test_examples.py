@@ -2,9 +2,12 @@
 
 import sys
 
+import pytest
+
 import first_light
 
 
+@pytest.mark.slow
 def test_first_light_prints_the_published_numbers_and_draws_its_picture(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["first_light", "--out", str(tmp_path / "new" / "folder")])
     first_light.main()

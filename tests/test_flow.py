@@ -19,7 +19,7 @@ NETS = {depth: wh.Network.random([3] * (depth + 1), imbalance=0.5, floor=0.1, se
 
 
 @pytest.mark.parametrize(
-    "depth", [pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow), 4, pytest.param(6, marks=pytest.mark.slow)]
+    "depth", [pytest.param(1, marks=pytest.mark.slow), 2, pytest.param(4, marks=pytest.mark.slow), pytest.param(6, marks=pytest.mark.slow)]
 )
 def test_the_selected_residual_spirals_in_as_in_closed_form_at_any_depth(depth):
     net = NETS[depth]

@@ -111,7 +111,7 @@ def test_a_wrong_schedule_is_believed():
 
 @pytest.mark.parametrize(
     "actions",
-    [TURNS, *(pytest.param(some, marks=pytest.mark.slow) for some in (steps(1.0, 0.75, 0.25), MIXED[:3]))],
+    [pytest.param(some, marks=pytest.mark.slow) for some in (TURNS, steps(1.0, 0.75, 0.25), MIXED[:3])],
     ids=["turns", "steps", "mixed"],
 )
 def test_who_sees_to_the_end_never_finishes_behind(actions):
@@ -236,7 +236,8 @@ def test_the_costate_gives_the_derivatives_of_the_loss_ahead(seen, horizon):
     assert bend == pytest.approx((above - 2 * at + below) / width**2, rel=1e-3)
 
 
-@pytest.mark.parametrize("order", [pytest.param(1, marks=pytest.mark.slow), 2])
+@pytest.mark.slow
+@pytest.mark.parametrize("order", [1, 2])
 def test_the_costate_turns_within_its_bounds_and_its_ledger_closes(order):
     pair = trained(costate(0.2, horizon=None, omega=0.5, order=order), (3, 3, 3), 2)
     assert pair.updates is not None

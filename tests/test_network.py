@@ -366,6 +366,7 @@ for value in (wh.predict(net, inputs), wh.loss(net, inputs, targets), answer, be
 """
 
 
+@pytest.mark.slow
 def test_double_precision_is_refused_in_32_bit_mode_and_single_precision_works_there():
     run = subprocess.run(
         [sys.executable, "-W", "error", "-c", SINGLE],

@@ -46,13 +46,14 @@ PYTEST = "-m pytest -x -q -p no:cacheprovider --no-header --tb=no"
 NONE = 5  # pytest's word for no test of that kind
 
 
-def targets(copy: Path, part: str) -> dict[str, str]:
-    """Files to change, each with the tests that must notice."""
+def targets(copy: Path, part: str) -> dict[str, tuple[str, str]]:
+    """Files to change, each with the tests whose quick part must notice, or else their slow part, which some leave out."""
     if part == "core":
-        return {f"src/whorl/{name}.py": " ".join(f"tests/test_{test}.py" for test in tests.split()) for name, tests in CORE.items()}
+        files = {name: " ".join(f"tests/test_{test}.py" for test in tests.split()) for name, tests in CORE.items()}
+        return {f"src/whorl/{name}.py": (tests, tests) for name, tests in files.items()}
     files = sorted((copy / "src" / "whorl_audit").rglob("*.py"))
     kept = [str(file.relative_to(copy)) for file in files if file.name not in ("__main__.py", "types.py")]
-    return {file: "tests/audit" + (f" {BEYOND}" if "foresight" in file else "") for file in kept}
+    return {file: ("tests/audit", BEYOND if "foresight" in file else "") for file in kept}
 
 
 def overlay(copy: Path, python: str) -> Path:
@@ -67,15 +68,15 @@ def overlay(copy: Path, python: str) -> Path:
     return place / "bin" / "python"
 
 
-def session(copy: Path, python: str, module: str, tests: str) -> tuple[Path, Path]:
+def session(copy: Path, python: str, module: str, tests: tuple[str, str]) -> tuple[Path, Path]:
     """All changes of a module, in a database of cosmic-ray."""
     place = copy / "mutants" / module.replace("/", "-")
     place.parent.mkdir(exist_ok=True)
     config = place.with_suffix(".toml")
-    quick, slow = (f"{python} {PYTEST} -m '{those}' {tests}" for those in ("not slow and not browser", "slow and not browser"))
-    # Only what the quick tests let pass meets the slow ones; those of the auditor run whole studies, and are left out.
-    both = f"{quick} && {{ {slow} || [ $? -eq {NONE} ]; }}"
-    command = f"sh -c {shlex.quote(quick if 'audit' in module else both)}"
+    marks = ("not slow and not browser", "slow and not browser")
+    quick, slow = (f"{python} {PYTEST} -m '{mark}' {those}" for mark, those in zip(marks, tests, strict=True))
+    both = f"{quick} && {{ {slow} || [ $? -eq {NONE} ]; }}"  # only what the quick tests let pass meets the slow ones
+    command = f"sh -c {shlex.quote(both if tests[1] else quick)}"
     lines = [f"module-path = {json.dumps(module)}", "timeout = 600.0", "excluded-modules = []", f"test-command = {json.dumps(command)}"]
     config.write_text("\n".join(["[cosmic-ray]", *lines, "[cosmic-ray.distributor]", 'name = "local"', ""]))
     database = place.with_suffix(".sqlite")

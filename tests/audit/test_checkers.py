@@ -68,6 +68,15 @@ def test_what_the_audit_writes_needs_no_line(run):
 
 # --- the verdict
 
+
+def consistently(said):
+    """Move the value of a gate, and all of the gate that follows from it."""
+    gate = said["gates"][0]
+    value = gate["value"] * (1 + 1e-6) + 1e-9
+    passed = verdict.RELATIONS[gate["relation"]](value, gate["bound"])
+    gate.update(value=value, margin=verdict.margin(gate["relation"], value, gate["bound"]), passed=passed)
+
+
 VERDICT_FAULTS = {
     "study": lambda said: said.update(study="another"),
     "title": lambda said: said.update(title="another"),
@@ -90,6 +99,7 @@ VERDICT_FAULTS = {
     "bound of a gate": lambda said: said["gates"][0].update(bound=said["gates"][0]["bound"] * 2),
     "relation of a gate": lambda said: said["gates"][0].update(relation="!="),
     "value of a gate": lambda said: said["gates"][0].update(value=said["gates"][0]["value"] * (1 + 1e-6) + 1e-20),
+    "value of a gate and what follows": consistently,
     "value of a gate that is none": lambda said: said["gates"][0].update(value="much"),
     "outcome of a gate": lambda said: said["gates"][0].update(passed=not said["gates"][0]["passed"]),
     "margin of a gate": lambda said: said["gates"][0].update(margin=said["gates"][0]["margin"] + 1e-6),

@@ -6,7 +6,7 @@ import pytest
 
 import session
 
-QUICK = ("index", "first_network", "see_a_turn", "will_a_turn_help", "certify")  # the others compile for long
+QUICK = ("index", "first_network", "will_a_turn_help", "certify")  # the others compile for long
 PAGES = [pytest.param(path, id=path.stem, marks=() if path.stem in QUICK else pytest.mark.slow) for path in session.pages()]
 
 

@@ -59,6 +59,7 @@ def where(table, **keys):
     return np.all([table[name] == value for name, value in keys.items()], axis=0)
 
 
+@pytest.mark.slow
 def test_every_table_has_its_documented_columns(tables):
     assert list(tables) == columns.names("foresight")
     for name, table in tables.items():
@@ -76,6 +77,7 @@ def test_the_registered_design_asks_for_what_the_issue_asks(study):
     assert {gate.statistic: gate.bound for gate in study.gates}["rows.trajectories"] == rows
 
 
+@pytest.mark.slow
 def test_a_trajectory_is_what_the_library_makes_of_its_keys(tables):
     rows = tables["trajectories"]
     for arm, horizon in (("turns", 4), ("turns", -1), ("halves", -1), ("random", 0)):
@@ -97,6 +99,7 @@ def test_a_trajectory_is_what_the_library_makes_of_its_keys(tables):
         assert rows["departed"][number] == np.count_nonzero(chosen)
 
 
+@pytest.mark.slow
 def test_wide_trajectories_have_their_own_updates(tables):
     rows = tables["trajectories"]
     number = int(np.flatnonzero(where(rows, arm="wide"))[0])
@@ -104,6 +107,7 @@ def test_wide_trajectories_have_their_own_updates(tables):
     assert np.count_nonzero(tables["choices"]["trajectory"] == number) == 2 * (4 + 3)
 
 
+@pytest.mark.slow
 def test_the_account_closes_and_foresight_to_the_end_never_loses(statistics):
     assert statistics["closure.max"] < 1e-15
     assert statistics["rollout.worst"] <= 1e-15
@@ -116,6 +120,7 @@ def resampled(values):
     return np.quantile([math.fsum(values[row]) / len(values) for row in rows], [0.025, 0.975])
 
 
+@pytest.mark.slow
 def test_conditions_by_a_second_route(tables):
     rows, found = tables["trajectories"], tables["conditions"]
     for at in range(len(found["arm"])):
@@ -127,6 +132,7 @@ def test_conditions_by_a_second_route(tables):
         assert found["behind"][at] == np.sum(gaps > 0)
 
 
+@pytest.mark.slow
 def test_advantages_and_comparisons_by_a_second_route(tables, statistics):
     rows = tables["trajectories"]
     for table, key, other in (("advantages", "control", rows), ("comparisons", "learner", tables["comparators"])):
@@ -143,6 +149,7 @@ def test_advantages_and_comparisons_by_a_second_route(tables, statistics):
             assert statistics[f"against.{who}.end.loses"] == np.sum(found["upper"][here] < 0)
 
 
+@pytest.mark.slow
 def test_the_first_horizon_that_pays(tables):
     found, conditions = tables["payoff"], tables["conditions"]
     for at in range(len(found["arm"])):
@@ -154,6 +161,7 @@ def test_the_first_horizon_that_pays(tables):
         assert found["onward"][at] == (lasting[0] if lasting else -2)
 
 
+@pytest.mark.slow
 def test_costs_count_every_update_that_is_only_foreseen(tables, statistics):
     costs = tables["costs"]
     by_hand = {k: sum(3 * (1 + min(12 if k < 0 else k, 11 - t)) for t in range(12)) for k in SMALL["horizons"]}
@@ -162,6 +170,7 @@ def test_costs_count_every_update_that_is_only_foreseen(tables, statistics):
     assert statistics["cost.end"] == pytest.approx(by_hand[-1] / 12)
 
 
+@pytest.mark.slow
 def test_comparators_are_the_learners_they_are_called(study, tables):
     times = comparators.multiple(study.values(quick=True), 0)
     x, y = draws.task(71, 2, 1.0)
@@ -179,11 +188,13 @@ def test_comparators_are_the_learners_they_are_called(study, tables):
         assert rows["final"][here][0] == pytest.approx(float(loss), rel=1e-11)
 
 
+@pytest.mark.slow
 def test_two_runs_write_the_same_bytes(tables, folder):
     for name, table in tables.items():
         assert store.parquet(store.arrow("foresight", name, table)) == (folder / "tables" / f"{name}.parquet").read_bytes()
 
 
+@pytest.mark.slow
 def test_the_audit_agrees_with_every_value(folder):
     findings = whorl_audit.audit(folder).findings["foresight"]
     assert [finding for finding in findings if not finding.passed] == []
@@ -192,6 +203,7 @@ def test_the_audit_agrees_with_every_value(folder):
         assert column in claims
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table", "column"), [("choices", "action"), ("trajectories", "drift"), ("comparators", "final"), ("readings", "error")]
 )

@@ -57,7 +57,11 @@ def test_a_row_is_what_one_pair_alone_does(text):
     assert rows["closure"].max() < 1e-13
 
 
-@pytest.mark.parametrize("text", [GRID, RANDOM, RANDOM.replace("[law]", "[law]\nalpha = 1.5")], ids=["grid", "random", "general"])
+@pytest.mark.parametrize(
+    "text",
+    [GRID, RANDOM, pytest.param(RANDOM.replace("[law]", "[law]\nalpha = 1.5"), marks=pytest.mark.slow)],
+    ids=["grid", "random", "general"],
+)
 def test_a_row_does_not_depend_on_the_rows_beside_it(text):
     made = design(text)
     cases = first(made)

@@ -61,6 +61,7 @@ def test_two_processes_give_the_files_of_one_and_survive_a_kill(alone, tmp_path,
     assert files(tmp_path / "two") == alone
 
 
+@pytest.mark.slow
 def test_four_workers_of_a_cluster_give_the_files_of_one_process(alone, tmp_path):
     seen = []
     with cluster(tmp_path, 4, "--no-nanny") as made:  # which restarts workers, and costs four more processes
