@@ -93,9 +93,9 @@ def test_the_change_is_what_the_last_quarter_of_the_products_did(broad, size):
     net, inputs, targets = broad
     response, law = wh.response(net, inputs, selected=0), wh.krylov(wh.leaky(0.1))
     start = size * response.coordinates(wh.residual(net, inputs, targets)[:1])
-    (answer, change), (before, _) = (_answer(law, response, start, order) for order in (8, 6))
-    assert float(change) == pytest.approx(float(jnp.linalg.norm(answer - before) / jnp.linalg.norm(answer)), rel=1e-6)
-    assert float(change) > 0
+    (answer, change), (before, _) = (_answer(law, response, start, order) for order in (4, 3))
+    assert float(change) > 1e-9
+    assert float(change) == pytest.approx(float(jnp.linalg.norm(answer - before) / jnp.linalg.norm(answer)), rel=1e-6, abs=0)
 
 
 def test_too_few_products_are_said_to_be_too_few(broad):
