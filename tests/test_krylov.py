@@ -88,12 +88,12 @@ def test_no_residual_asks_for_no_potential_under_jit():
     assert not np.asarray(eqx.filter_jit(wh.krylov(wh.leaky(0.1)))(wh.response(net, task.inputs), jnp.zeros((6, 3)))).any()
 
 
-@pytest.mark.parametrize("size", [1e-3, 1e3])
+@pytest.mark.parametrize("size", [1e-6, 1e3])
 def test_the_change_is_what_the_last_quarter_of_the_products_did(broad, size):
     net, inputs, targets = broad
-    response, law = wh.response(net, inputs, selected=0), wh.krylov(wh.leaky(0.1))
+    response, law = wh.response(net, inputs, selected=0), wh.krylov(wh.leaky(1e-5))
     start = size * response.coordinates(wh.residual(net, inputs, targets)[:1])
-    (answer, change), (before, _) = (_answer(law, response, start, order) for order in (4, 3))
+    (answer, change), (before, _) = (_answer(law, response, start, order) for order in (8, 6))
     assert float(change) > 1e-9
     assert float(change) == pytest.approx(float(jnp.linalg.norm(answer - before) / jnp.linalg.norm(answer)), rel=1e-6, abs=0)
 
