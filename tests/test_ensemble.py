@@ -1,5 +1,8 @@
 """Many pairs at once end where each of them ends alone."""
 
+import math
+from fractions import Fraction
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -173,6 +176,15 @@ def test_the_short_exponential_is_good_to_round_off():
         exact = np.exp(argument.astype(np.longdouble))
         error = np.abs(np.asarray(even + odd).astype(np.longdouble) / exact - 1)
         assert float(error.max()) < allowed * np.finfo(float).eps
+
+
+@pytest.mark.parametrize("reach", [0.2, 1.0])
+def test_the_polynomial_behind_it_is_better_than_that_in_exact_arithmetic(reach):
+    even, odd = _exponential._coefficients(reach)
+    for at in range(-50, 51):
+        x = Fraction(reach) * Fraction(at, 50)
+        found = sum(Fraction(c) * x ** (2 * k) for k, c in enumerate(even)) + sum(Fraction(c) * x ** (2 * k + 1) for k, c in enumerate(odd))
+        assert abs(found / sum(x**k / math.factorial(k) for k in range(40)) - 1) < Fraction(2) ** -54
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 9])
