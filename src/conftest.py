@@ -11,7 +11,9 @@ HOME = Path(__file__).parent.parent
 LONG = {  # examples that compile for several seconds: the second command runs them
     "whorl.ensemble.Ensemble",
     "whorl.figures.draw_all",
+    "whorl.figures.draw_study",
     "whorl.flow.Flow",
+    "whorl.flow.flow",
     "whorl.plot._simplex.spiral",
     "whorl.sweep.run.Result",
     "whorl.sweep.table.conditions",

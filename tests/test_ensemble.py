@@ -129,6 +129,7 @@ def test_the_number_of_workers_changes_no_bit():
         np.testing.assert_array_equal(ours, theirs)
 
 
+@pytest.mark.slow
 def test_a_pair_does_not_change_when_others_join_it():
     nets, data = pairs_of(300)
     whole = many(nets, data, wh.adaptive(0.2))

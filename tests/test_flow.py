@@ -31,6 +31,7 @@ def test_the_selected_residual_spirals_in_as_in_closed_form_at_any_depth(depth):
         np.testing.assert_allclose(path.residual[:, 0], wanted, rtol=0, atol=1e-9 * np.abs(start).max())
 
 
+@pytest.mark.slow
 def test_repair_lets_every_identifiable_residual_decay_alike():
     path = wh.flow(NETS[1], INPUTS, TARGETS, wh.repair(), TIMES + 5.0, selected=3)
     np.testing.assert_allclose(path.residual, np.exp(-TIMES)[:, None, None] * np.asarray(path.residual)[:1], rtol=0, atol=1e-10)
@@ -85,6 +86,7 @@ def test_a_short_exponential_step_is_the_flow_to_second_order():
     np.testing.assert_allclose(apart[2:] / apart[1:-1], 4, rtol=0.02)
 
 
+@pytest.mark.slow
 def test_a_spectral_law_flows_too():
     path = wh.flow(NETS[1], INPUTS, TARGETS, wh.spectral(jnp.sqrt), TIMES, selected=3)
     assert (np.diff(path.loss) < 0).all()

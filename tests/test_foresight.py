@@ -81,7 +81,7 @@ def by_enumeration(net, task, order, turns, actions, horizon, scale, omega=1.0, 
         ((3, 3), TURNS, 0, 1.0),
         ((3, 3), TURNS, 3, 0.5),
         ((3, 3), steps(1.0, 0.5, 0.0), None, 1.0),
-        ((3, 3), MIXED, 3, 1.0),
+        pytest.param((3, 3), MIXED, 3, 1.0, marks=pytest.mark.slow),
         ((3, 3, 3), TURNS, None, 1.0),
         pytest.param((4, 3, 5), TURNS, 2, 1.0, marks=pytest.mark.slow),
     ],
@@ -172,8 +172,9 @@ def spoilt(count, updates, seed=0):
     }
 
 
-@pytest.mark.parametrize("tables", [pytest.param({}, marks=pytest.mark.slow), spoilt(3, 18)], ids=["plain", "spoilt"])
-@pytest.mark.parametrize("horizon", [pytest.param(3, marks=pytest.mark.slow), None])
+@pytest.mark.slow
+@pytest.mark.parametrize("tables", [{}, spoilt(3, 18)], ids=["plain", "spoilt"])
+@pytest.mark.parametrize("horizon", [3, None])
 def test_the_lanes_look_ahead_as_the_general_loop_does(tables, horizon):
     nets, (x, y), plan = many(3)
     # A relative error is one of the whole loss, also of the part that no network can take away.

@@ -95,6 +95,7 @@ def test_the_gradient_of_a_potential_does_not_circulate():
     assert abs(wh.circulation(polynomial, loop)) > 1e-3
 
 
+@pytest.mark.slow
 def test_scores_that_answer_each_other_alike_are_closed():
     alike = wh.integrability(lambda p: (FIRST @ p[1], FIRST.T @ p[0]), POINT)
     assert alike.closed
@@ -202,6 +203,7 @@ def test_the_rotational_law_is_no_gradient_and_turns_more_than_repair():
     assert turning.rotation > straight.rotation + 0.1
 
 
+@pytest.mark.slow
 def test_entries_off_the_support_do_not_count():
     layer = np.array([[0.5, 0.2, 0.0], [0.0, 0.3, 1.0], [0.5, 0.5, 0.0]])
     net = wh.Network([layer, layer], support=[layer > 0] * 2)

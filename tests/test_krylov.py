@@ -41,6 +41,7 @@ def test_the_wide_jet_is_the_careful_one(broad):
     np.testing.assert_allclose(found.bending, bending, rtol=0, atol=1e-12 * float(jnp.abs(bending).max()))
 
 
+@pytest.mark.slow
 def test_a_krylov_base_turns_without_building_the_response(broad, monkeypatch):
     net, inputs, targets = broad
     monkeypatch.setattr(type(wh.response(net, inputs)), "dense", None)

@@ -37,7 +37,7 @@ def test_a_pair_follows_the_plain_numpy_learner(name, depth):
 @pytest.mark.parametrize(
     "policy",
     [
-        wh.native(0.2),
+        pytest.param(wh.native(0.2), marks=pytest.mark.slow),
         pytest.param(wh.step_matched(0.2), marks=pytest.mark.slow),
         wh.adaptive(0.2),
         pytest.param(wh.adaptive(0.2, gate="always", omega=2.0), marks=pytest.mark.slow),
@@ -147,6 +147,7 @@ def test_a_learner_that_would_leave_the_interior_stops_and_says_where():
     assert all(bool(jnp.all(p > 0)) for p in (*pair.nonreciprocal.layers, *pair.native.layers))
 
 
+@pytest.mark.slow
 def test_a_solved_task_stays_solved():
     net, task = problem(2, 3)
     pair = wh.train(net, task.inputs, wh.predict(net, task.inputs), policy=wh.adaptive(0.2), epochs=2, seed=0)

@@ -21,7 +21,9 @@ def run():
 
 
 @pytest.mark.parametrize("theme", list(style.THEMES))
-@pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.name)
+@pytest.mark.parametrize(
+    "preset", [pytest.param(one, id=one.name, marks=() if one.name == "cycle" else pytest.mark.slow) for one in PRESETS]
+)
 def test_every_view_of_every_claim_is_valid(preset, theme):
     state = replace(preset.state, epochs=2, frame=3)
     drawn = gallery.paths(state, style.THEMES[theme])["figures"] | gallery.picture(state, style.THEMES[theme])["figures"]

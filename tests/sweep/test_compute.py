@@ -36,7 +36,7 @@ ALWAYS = (
     "text",
     [
         pytest.param(GRID, id="grid"),
-        pytest.param(RANDOM, id="random"),
+        pytest.param(RANDOM, id="random", marks=pytest.mark.slow),
         pytest.param(RANDOM.replace("[law]", "[law]\nalpha = 1.5"), id="alpha", marks=pytest.mark.slow),
         pytest.param(RANDOM.replace("[network]", "[network]\nwidth = 4\ndepth = 2"), id="wide", marks=pytest.mark.slow),
         pytest.param(RANDOM.replace("[policy]", '[policy]\npolicy = "native"'), id="native", marks=pytest.mark.slow),
