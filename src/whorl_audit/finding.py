@@ -24,6 +24,11 @@ class Finding:
     where: str
     passed: bool
 
+    def __post_init__(self) -> None:
+        # Names come from the folder that is audited: what would break the line, or speak to a terminal, is shown as its code.
+        shown = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in self.where)
+        object.__setattr__(self, "where", shown)
+
 
 @dataclass(frozen=True)
 class Audit:

@@ -201,3 +201,12 @@ def test_a_folder_whose_design_asks_for_more_than_any_memory_holds(tmp_path):
     forge.seal(root)
     failed = [finding.where for finding in whorl_audit.audit(root).failures]
     assert f"tasks has 36 rows instead of {6 * 10**15}" in failed
+
+
+def test_a_manifest_with_a_name_that_would_break_the_line(tmp_path):
+    root = forge.write_run(tmp_path / "run", ("threshold",))
+    path = root / "manifest-sha256.txt"
+    path.write_text(path.read_text().replace("threshold/design.toml", "\x0b\x1bhreshold/design.toml"))
+    told = [finding.where for finding in whorl_audit.audit(root).failures]
+    assert any(r"\x0b\x1bhreshold" in where for where in told)
+    assert all(where.isprintable() for where in told)
