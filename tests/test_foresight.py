@@ -109,11 +109,8 @@ def test_a_wrong_schedule_is_believed():
     assert np.asarray(pair.updates.choice).tolist() == choices
 
 
-@pytest.mark.parametrize(
-    "actions",
-    [pytest.param(some, marks=pytest.mark.slow) for some in (TURNS, steps(1.0, 0.75, 0.25), MIXED[:3])],
-    ids=["turns", "steps", "mixed"],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("actions", [TURNS, steps(1.0, 0.75, 0.25), MIXED[:3]], ids=["turns", "steps", "mixed"])
 def test_who_sees_to_the_end_never_finishes_behind(actions):
     nets, data, plan = many(24)
     result = wh.train_many(nets, *data, policy=rollout(0.2, horizon=None, actions=actions), **plan, record=True)

@@ -123,9 +123,8 @@ def instance(name: str, value: Any, kind: type) -> None:
 
 def listed(name: str, value: Any) -> list[Any]:
     """The items of a list, or of an array along its first axis."""
-    if isinstance(value, str | bytes | dict | type) or not hasattr(value, "__len__") or not hasattr(value, "__getitem__"):
-        raise ValueError(f"{name} must be a list, but it is {shown(value)}")
-    if getattr(value, "ndim", 1) == 0:
+    counted = hasattr(value, "__len__") and hasattr(value, "__getitem__")
+    if isinstance(value, str | bytes | dict | type) or not counted or getattr(value, "ndim", 1) == 0:
         raise ValueError(f"{name} must be a list, but it is {shown(value)}")
     return [value[number] for number in range(len(value))]
 

@@ -25,18 +25,17 @@ class Cluster:
 
     def start(self):
         self.file.unlink(missing_ok=True)  # a worker must not find the file of a scheduler that is no more
-        local = ["--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", str(self.file)]
-        self.processes = [self.begin("dask_scheduler", "--port", "0", *local)]
+        self.processes = [self.begin("dask_scheduler", "--port", "0")]
         self.processes += [self.worker() for _ in range(self.workers)]
 
     def worker(self):
-        known = ["--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", str(self.file)]
         alone = ["--nthreads", "1", "--memory-limit", "0", "--local-directory", str(self.file.parent)]
-        return self.begin("dask_worker", *alone, *self.options, *known)
+        return self.begin("dask_worker", *alone, *self.options)
 
     def begin(self, name, *options):
         paths = os.pathsep.join([str(HERE), str(HERE.parent / "src")])
-        command = [sys.executable, "-m", f"distributed.cli.{name}", *options]
+        local = ["--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", str(self.file)]
+        command = [sys.executable, "-m", f"distributed.cli.{name}", *options, *local]
         return subprocess.Popen(command, env=os.environ | QUIET | {"PYTHONPATH": paths}, stdout=self.log, stderr=self.log)
 
     def worker_processes(self):

@@ -11,7 +11,6 @@ from whorl.explorer.views import cycle as cycle_view
 from whorl.explorer.views import heat, ledger, loss, network, simplex, spiral
 from whorl.explorer.views import many as many_view
 
-FIRST = ("simplex", "spiral")
 VIEWS = ("network", "simplex", "spiral", "heat", "loss", "ledger", "many")
 TITLES = {
     "network": "Network",
@@ -38,7 +37,7 @@ def paths(state: State, theme: Theme = style.LIGHT) -> Portion:
     """Both paths, which the eye follows first, with what the page has to know of the run. Figures carry all moments."""
     if state.system == "rps":
         orbit = cycle.orbit(state)
-        drawn = {name: figure for name, figure in _cycle(state, theme).items() if name in FIRST}
+        drawn = cycle_view.paths(orbit, orbit.moment(state.frame), theme)
         return {"figures": drawn, "titles": CYCLE_TITLES, "made": orbit.made, "note": orbit.note}
     run = compute.run(state)
     at = run.moment(state.frame)
@@ -49,7 +48,8 @@ def paths(state: State, theme: Theme = style.LIGHT) -> Portion:
 def picture(state: State, theme: Theme = style.LIGHT) -> Portion:
     """What else moves along the run."""
     if state.system == "rps":
-        return {"figures": {name: figure for name, figure in _cycle(state, theme).items() if name not in FIRST}}
+        orbit = cycle.orbit(state)
+        return {"figures": cycle_view.others(orbit, orbit.moment(state.frame), theme)}
     run = compute.run(state)
     at = run.moment(state.frame)
     drawn = {
@@ -58,11 +58,6 @@ def picture(state: State, theme: Theme = style.LIGHT) -> Portion:
         "ledger": ledger.figure(run, at, theme),
     }
     return {"figures": drawn}
-
-
-def _cycle(state: State, theme: Theme) -> dict[str, go.Figure]:
-    orbit = cycle.orbit(state)
-    return cycle_view.figures(orbit, orbit.moment(state.frame), theme)
 
 
 def instant(state: State, theme: Theme = style.LIGHT) -> Portion:

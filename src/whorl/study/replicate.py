@@ -141,15 +141,21 @@ def _horizon(design: Design, quick: bool, seeds: list[int], begin: int) -> dict[
     p = each[0]
     x, y, order, turns = (np.concatenate(part) for part in zip(*map(_shown, each), strict=True))
     parts: list[dict[str, dict[str, np.ndarray]]] = [{} for _ in each]
+    starts = {depth: _starts(each, depth) for depth in p.depths}
     stages = [(depth, name, scale) for depth in p.depths for name in horizon.POLICIES for scale in p.scales]
     for depth, name, scale in run.rotated(stages, begin):
-        starts = [draws.softmax_layers(one.seed, t, depth, beta, p.floor) for one in each for t in range(p.trials) for beta in p.betas]
-        layers = np.repeat(np.stack(starts), 2, axis=0)
+        layers = starts[depth]
         rule = horizon.POLICIES[name](scale, omega=p.omega, law=rotational(p.alpha, base=leaky(p.leak)))
         made = train_many(_frames.network(layers), x, y, policy=rule, schedule=order, turns=turns, record=True, chunk=p.chunk)
         for part, cut in zip(parts, _cut(made, layers, len(each)), strict=True):
             part[horizon._stage(depth, name, scale)] = cut
     return {one.seed: _named(run.judged(horizon, one, part)) for one, part in zip(each, parts, strict=True)}
+
+
+def _starts(each: list[SimpleNamespace], depth: int) -> np.ndarray:
+    """The networks of all seeds, over trial, imbalance and flip."""
+    drawn = [draws.softmax_layers(p.seed, trial, depth, beta, p.floor) for p in each for trial in range(p.trials) for beta in p.betas]
+    return np.repeat(np.stack(drawn), 2, axis=0)
 
 
 def _shown(p: SimpleNamespace) -> list[np.ndarray]:

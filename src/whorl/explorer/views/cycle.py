@@ -13,13 +13,16 @@ from whorl.explorer.views import heat, network, simplex, spiral
 HANDS = ("rock", "paper", "scissors")
 
 
-def figures(orbit: Orbit, moment: int, theme: Theme) -> dict[str, go.Figure]:
-    """All that moves with the frame."""
+def paths(orbit: Orbit, moment: int, theme: Theme) -> dict[str, go.Figure]:
+    """The orbit itself, on the simplex and around its centre."""
+    return {"simplex": _simplex(orbit, moment, theme), "spiral": _plane(orbit, moment, theme)}
+
+
+def others(orbit: Orbit, moment: int, theme: Theme) -> dict[str, go.Figure]:
+    """What else moves with the frame."""
     whole = np.ones((len(orbit.shares), 1))
     return {
         "network": network.figure([orbit.shares[:, :, None]], [whole, orbit.shares], None, moment, theme),
-        "simplex": _simplex(orbit, moment, theme),
-        "spiral": _plane(orbit, moment, theme),
         "heat": _level(orbit, moment, theme),
         "loss": _shares(orbit, moment, theme),
         "ledger": _work(orbit, theme),
