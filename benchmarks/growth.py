@@ -75,7 +75,7 @@ def law():
 def rotational_potential(net, inputs, targets):
     """The rotational potential that sample 0 drives."""
     driven = wh.response(net, inputs, selected=0)
-    return jax.jit(lambda driven, error: law().parts(driven, error)[1])(driven, targets[:1] - driven.flows[-1])
+    return jax.jit(lambda driven, error: law().parts(driven, error)[1])(driven, targets[:1] - driven.predictions)
 
 
 def jet_coefficient(net, inputs, targets, potential):

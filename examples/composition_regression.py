@@ -55,8 +55,8 @@ def compared() -> list[tuple[str, str, int, float, float]]:
     for name, (rule, drives) in rules.items():
         for full in drives:
             run = baseline.learn(start, x, y, rule=rule, scale=SCALE, epochs=EPOCHS, seed=5, full_batch=full, record=False)
-            found = float(wh.loss(run.net, x_new, y_new, mean=True))
-            off = float(np.abs(np.asarray(run.net.layers[0]) - TRANSITIONS).max())
+            found = float(wh.loss(run.system, x_new, y_new, mean=True))
+            off = float(np.abs(np.asarray(run.system.layers[0]) - TRANSITIONS).max())
             rows.append((name, "all" if full else "one", run.driving, found, off))
     return rows
 

@@ -14,7 +14,7 @@ from whorl import baseline, simplex
 from whorl.baseline import boundary, exponentiated_gradient, gauss_newton, learn, natural_gradient
 from whorl.schedule import drawn
 
-geodesic = jax.jit(baseline.geodesic)
+geodesic = jax.jit(simplex.geodesic)
 TASK = wh.Task.random(3, 3, seed=1)
 X, Y = np.asarray(TASK.inputs), np.asarray(TASK.targets)
 SPARSE = [np.array([[1, 1, 0], [1, 1, 1], [1, 0, 1]], dtype=bool), np.ones((3, 3), dtype=bool)]
@@ -150,14 +150,14 @@ def test_a_run_is_the_native_learner_under_the_leaky_law(rule):
     np.testing.assert_array_equal(run.schedule, pair.schedule)
     assert pair.updates is not None
     # 180 updates that each round at 1e-16, along paths that converge.
-    assert distance(run.net.layers, pair.native.layers) < 1e-13
+    assert distance(run.system.layers, pair.native.layers) < 1e-13
     np.testing.assert_allclose(np.asarray(run.losses), pair.updates.losses[1], rtol=0, atol=1e-13)
     np.testing.assert_allclose(np.asarray(run.steps), pair.updates.native_step, rtol=1e-12)
 
 
 def test_full_batch_gauss_newton_is_the_full_batch_leaky_law():
     runs = [learn(NET, X, Y, rule=rule, scale=0.3, epochs=5, full_batch=True) for rule in (gauss_newton(0.1), boundary(wh.leaky(0.1)))]
-    assert distance(runs[0].net.layers, runs[1].net.layers) < 1e-13
+    assert distance(runs[0].system.layers, runs[1].system.layers) < 1e-13
     assert float(runs[0].loss) < 1e-3 * float(runs[0].start)
 
 
@@ -181,7 +181,7 @@ def test_a_run_of_gradients_is_the_one_written_out_in_numpy(rule, stepper, full_
         layers = [stepper(p, s, steps[-1]) for p, s in zip(layers, scores, strict=True)]
         losses.append(((Y - oracle.predict(layers, X)) ** 2).sum() / 12)
     run = learn(NETS["one layer"], X, Y, rule=rule, scale=2.0, schedule=order, full_batch=full_batch)
-    assert distance(run.net.layers, layers) < 1e-14
+    assert distance(run.system.layers, layers) < 1e-14
     np.testing.assert_allclose(np.asarray(run.losses), losses, rtol=1e-13)
     np.testing.assert_allclose(np.asarray(run.steps), steps, rtol=1e-13)
     assert run.driving == (6 if full_batch else 1)
@@ -200,7 +200,7 @@ def test_a_run_without_a_record_ends_at_the_same_place():
     bare = learn(NET, X, Y, rule=natural_gradient(), scale=0.5, epochs=7, seed=3, record=False)
     assert bare.losses is None
     assert bare.steps is None
-    assert distance(kept.net.layers, bare.net.layers) < 1e-14
+    assert distance(kept.system.layers, bare.system.layers) < 1e-14
     assert kept.losses is not None
     assert float(kept.losses[-1]) == pytest.approx(float(bare.loss), rel=1e-13)
 
@@ -214,7 +214,7 @@ def test_a_generator_moves_on_as_far_as_it_does_for_a_pair():
 
 def test_a_run_keeps_mass_support_and_positivity():
     run = learn(NET, X, Y, rule=natural_gradient(), scale=1.8, epochs=100, seed=3, record=False)
-    for before, after in zip(NET.layers, run.net.layers, strict=True):
+    for before, after in zip(NET.layers, run.system.layers, strict=True):
         np.testing.assert_array_equal(before > 0, after > 0)
         np.testing.assert_allclose(after.sum(axis=0), 1, rtol=0, atol=1e-15)
 
@@ -237,7 +237,7 @@ def test_a_run_that_would_leave_the_interior_stops_and_keeps_what_it_has(record)
     assert str(run).startswith(run.status + ", 1 residual an update; loss ")
     short = learn(net, X, Y, rule=Outward(), scale=100.0, schedule=np.arange(7) % 6, record=record)
     assert short.completed
-    assert distance(run.net.layers, short.net.layers) == 0
+    assert distance(run.system.layers, short.system.layers) == 0
     if record:
         assert np.asarray(run.losses).shape == (7,)
 
@@ -245,13 +245,13 @@ def test_a_run_that_would_leave_the_interior_stops_and_keeps_what_it_has(record)
 def test_natural_gradient_beyond_the_safe_scale_stops_at_the_boundary():
     run = learn(NETS["one layer"], X, Y, rule=natural_gradient(), scale=500.0, epochs=3, seed=1)
     assert not run.completed
-    assert all(bool(jnp.all(p > 0)) for p in run.net.layers)
+    assert all(bool(jnp.all(p > 0)) for p in run.system.layers)
 
 
 def test_a_network_in_single_precision_stays_there():
     net = wh.Network.random((3, 3), seed=4, floor=0.1, dtype=np.float32)
     run = learn(net, X, Y, rule=gauss_newton(0.1), scale=0.3, epochs=2, seed=1)
-    assert run.net.dtype == np.float32
+    assert run.system.dtype == np.float32
     assert float(run.loss) < float(run.start)
 
 

@@ -11,7 +11,7 @@ import pytest
 import whorl as wh
 from whorl import _exponential, _fused, _small, ensemble, lanes, schedule
 from whorl.ledger import TERMS
-from whorl.policy import look, score_range
+from whorl.policy import look
 
 
 def pairs_of(count, widths=(3, 3), epochs=5, seed=0):
@@ -79,7 +79,7 @@ def test_the_lanes_see_what_a_policy_sees(depth):
         net = jax.tree.map(lambda leaf, at=number: leaf[at], nets)
         view = look(law, net, jnp.asarray(data["inputs"][number]), jnp.asarray(data["targets"][number]), 4, 1, 0)
         assert float(excess[number]) == pytest.approx(float(view.bending - view.displacement), rel=1e-12)
-        assert float(widest[number]) == pytest.approx(max(1.0, float(score_range(net.layers, view.straight))), rel=1e-13)
+        assert float(widest[number]) == pytest.approx(max(1.0, float(net.spread(view.straight))), rel=1e-13)
 
 
 @pytest.mark.slow
@@ -159,7 +159,7 @@ def test_a_pair_that_stops_does_not_disturb_the_others():
     # Hardly more than the smallest number, in a column that must lose it.
     layers = np.array(nets.layers[0])
     layers[2] = [[2.3e-308, 0.3, 0.3], [2.3e-308, 0.3, 0.3], [1.0, 0.4, 0.4]]
-    nets = nets.with_layers([jnp.asarray(layers)])
+    nets = nets.with_blocks([jnp.asarray(layers)])
     data["inputs"][2], data["targets"][2] = [0.6, 0.2, 0.2], [0.0, 0.0, 1.0]
     result = many(nets, data, wh.adaptive(1.0, gate="always"), record=True)
     pair = alone(nets, data, wh.adaptive(1.0, gate="always"), 2)

@@ -67,9 +67,9 @@ def test_it_is_the_library_under_another_name():
     net = wh.Network.random((4, 3, 3), seed=int(seeds[0]), imbalance=0.5, floor=0.1)
     run = learn(net, X, Y, rule=boundary(wh.leaky(0.1)), scale=0.3, epochs=5, seed=int(seeds[1]), record=False)
     # X is closed again, which may move its last bit.
-    for layer, wanted in zip(model.layers_, run.net.layers, strict=True):
+    for layer, wanted in zip(model.layers_, run.system.layers, strict=True):
         np.testing.assert_allclose(layer, wanted, rtol=0, atol=1e-13)
-    np.testing.assert_allclose(model.predict(X), wh.predict(run.net, X), rtol=0, atol=1e-13)
+    np.testing.assert_allclose(model.predict(X), wh.predict(run.system, X), rtol=0, atol=1e-13)
     assert model.loss_ == pytest.approx(float(run.loss), rel=1e-9)
     assert model.n_iter_ == 200
     assert model.n_features_in_ == 4

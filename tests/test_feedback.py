@@ -204,7 +204,7 @@ EVERY = [wh.direct(), wh.repair(), wh.leaky(0.1), wh.spectral(jnp.exp), wh.rotat
 @pytest.mark.parametrize("law", EVERY)
 def test_a_law_is_the_same_when_compiled(law):
     net, error = NETS[2], wh.residual(NETS[2], INPUTS, TARGETS)[3:4]
-    compiled = jax.jit(lambda layers, e: law(wh.response(net.with_layers(layers), INPUTS, selected=3), e))(net.layers, error)
+    compiled = jax.jit(lambda layers, e: law(wh.response(net.with_blocks(layers), INPUTS, selected=3), e))(net.layers, error)
     np.testing.assert_allclose(compiled, law(wh.response(net, INPUTS, selected=3), error), rtol=0, atol=1e-13)
 
 

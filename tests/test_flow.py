@@ -46,7 +46,7 @@ def test_a_column_under_the_direct_law_moves_as_an_outside_solver_says():
     outside = solve_ivp(
         lambda _, p: 2.0 * oracle.covariance(p) @ (target[0] - p), (0, 3), start, method="DOP853", rtol=1e-12, atol=1e-14, t_eval=TIMES
     )
-    np.testing.assert_allclose(path.net.layers[0][:, :, 0], outside.y.T, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(path.system.layers[0][:, :, 0], outside.y.T, rtol=0, atol=1e-10)
     np.testing.assert_allclose(path.residual[:, 0], target - outside.y.T, rtol=0, atol=1e-10)
     np.testing.assert_allclose(path.loss, np.sum((target - outside.y.T) ** 2, axis=1) / 2, rtol=0, atol=1e-10)
     assert (np.diff(path.loss) < 0).all()
@@ -61,11 +61,11 @@ def test_a_flow_keeps_mass_and_support_and_follows_every_sample():
     ]
     net = wh.Network.random([3, 3, 3], seed=3, support=masks, rates=[np.array([1.0, 2.0, 0.5]), np.array([3.0, 1.0, 0.2])])
     path = wh.flow(net, INPUTS, TARGETS, wh.leaky(0.05), TIMES)
-    for layers, mask in zip(path.net.layers, masks, strict=True):
+    for layers, mask in zip(path.system.layers, masks, strict=True):
         np.testing.assert_allclose(np.sum(layers, axis=1), 1, rtol=0, atol=1e-15)
         np.testing.assert_array_equal(np.asarray(layers) > 0, np.broadcast_to(mask, (4, 3, 3)))
     last = path.at(3)
-    np.testing.assert_array_equal(last.layers[1], path.net.layers[1][3])
+    np.testing.assert_array_equal(last.layers[1], path.system.layers[1][3])
     np.testing.assert_array_equal(last.rates[0], net.rates[0])
     np.testing.assert_allclose(wh.residual(last, INPUTS, TARGETS), path.residual[3], rtol=0, atol=1e-15)
     np.testing.assert_allclose(wh.loss(last, INPUTS, TARGETS), path.loss[3], rtol=1e-13)

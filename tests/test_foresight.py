@@ -222,7 +222,7 @@ def test_the_costate_gives_the_derivatives_of_the_loss_ahead(seen, horizon):
         forward = rollout(0.2, horizon=horizon, actions=[(amount, 1.0)])
         step = reserved(policy.scale, policy.omega, seen)
         # The step must not depend on the amount here, as it does not in the costate: the landing is made by hand.
-        net = seen.net.stepped(seen.combined(seen.turn * amount), step)
+        net = seen.system.stepped(seen.combined(seen.turn * amount), step)
         for at in range(5, 12 if horizon is None else min(12, 5 + horizon)):
             net = foresight.native_step(forward, net, seen.inputs, seen.targets, seen.order[at])
         return float(mean_loss(net, seen.inputs, seen.targets))

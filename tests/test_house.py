@@ -67,7 +67,7 @@ def test_a_package_knows_only_itself_and_those_before_it(path):
     ],
 )
 def test_a_broken_arrow_is_found(line, arrow):
-    source = "import jax\nfrom whorl import _check, simplex\nfrom whorl.network import Network\n"
+    source = "import jax\nfrom whorl import _check, simplex\nfrom whorl.system import System\n"
     assert broken("response", source) == []
     assert broken("response", f"{source}{line}\n") == [arrow]
 

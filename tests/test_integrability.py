@@ -33,9 +33,9 @@ def descent(net, law, selected):
     """The scores that a law gives to every layer, as a field over layers."""
 
     def field(layers):
-        driven = wh.response(net.with_layers(layers), TASK.inputs, selected=selected)
+        driven = wh.response(net.with_blocks(layers), TASK.inputs, selected=selected)
         wanted = TASK.targets if selected is None else TASK.targets[selected : selected + 1]
-        return driven.scores(law(driven, wanted - driven.flows[-1]))
+        return driven.scores(law(driven, wanted - driven.predictions))
 
     return field
 
@@ -210,8 +210,8 @@ def test_entries_off_the_support_do_not_count():
     task = wh.Task.random(3, 3, seed=2)
 
     def direct(point):
-        driven = wh.response(net.with_layers(point), task.inputs)
-        return driven.scores(task.targets - driven.flows[-1])
+        driven = wh.response(net.with_blocks(point), task.inputs)
+        return driven.scores(task.targets - driven.predictions)
 
     found = wh.integrability(direct, net.layers)
     assert found.one_form.shape == (6,)

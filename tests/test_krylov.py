@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import whorl as wh
-from whorl import simplex, wide
+from whorl import simplex
 from whorl.krylov import _answer
-from whorl.network import jet, push_forward
+from whorl.systems import _wide
+from whorl.systems.layered import jet
 
 
 @pytest.fixture(scope="module")
@@ -24,8 +25,8 @@ def test_the_wide_response_is_the_careful_one(broad, selected):
     response = wh.response(net, inputs, selected=selected)
     potential = targets if selected is None else targets[1:]
     careful = [simplex.velocity(p, s) for p, s in zip(net.layers, response.scores(potential), strict=True)]
-    expected = push_forward(net, response.flows, careful)
-    assert wide.is_wide(net)
+    expected = net.forward(response.trace, careful)
+    assert _wide.is_wide(net.widths)
     np.testing.assert_allclose(response @ potential, expected, rtol=0, atol=1e-14 * float(jnp.abs(expected).max()))
 
 

@@ -127,7 +127,7 @@ def test_a_spectrum_shows_the_modes_of_every_response_by_depth():
     made = responses()
     (axes,) = wh.plot.spectrum(made).axes
     for depth in (1, 3):
-        for line, one in zip(drawn(axes, f"kept {depth}"), [one for one in made if one.net.depth == depth], strict=True):
+        for line, one in zip(drawn(axes, f"kept {depth}"), [one for one in made if one.system.depth == depth], strict=True):
             values = np.asarray(one.spectrum().eigenvalues)
             np.testing.assert_allclose(line[1], values / values[0], rtol=1e-6)
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["depth 1", "depth 3"]
@@ -143,7 +143,7 @@ def test_a_spectrum_opens_what_does_not_count():
 
 
 def test_a_spectrum_reads_the_stored_table_of_a_structural_study():
-    made = [one for one in responses() if one.net.depth == 3]
+    made = [one for one in responses() if one.system.depth == 3]
     rows, columns = (part.ravel() for part in np.indices((9, 9)))
     table = {
         "family": np.repeat([0, 1], 81),

@@ -6,7 +6,7 @@ import pytest
 
 import oracle
 import whorl as wh
-from whorl.policy import View, envelope, look, score_range
+from whorl.policy import View, envelope, look
 
 
 @pytest.fixture(scope="module")
@@ -44,34 +44,34 @@ def test_the_envelope_bounds_the_range_of_an_applied_score(problem, views):
     net, _ = problem
     for view in views:
         layers, scores = [np.asarray(p) for p in net.layers], [np.asarray(s) for s in view.straight]
-        assert float(score_range(net.layers, view.straight)) == pytest.approx(oracle.score_range(layers, scores), rel=1e-15)
-        size = envelope(jnp.asarray(0.2), net.layers, [100.0 * s for s in view.straight])
+        assert float(net.spread(view.straight)) == pytest.approx(oracle.score_range(layers, scores), rel=1e-15)
+        size = envelope(jnp.asarray(0.2), net, [100.0 * s for s in view.straight])
         assert float(size) == pytest.approx(0.2 / (100.0 * oracle.score_range(layers, scores)), rel=1e-14)
 
 
 def test_a_small_score_takes_the_whole_scale(problem, views):
     net, _ = problem
-    assert float(envelope(jnp.asarray(0.2), net.layers, [1e-3 * s for s in views[0].straight])) == 0.2
+    assert float(envelope(jnp.asarray(0.2), net, [1e-3 * s for s in views[0].straight])) == 0.2
 
 
 def test_scores_off_the_support_do_not_widen_the_range():
     layer = np.array([[0.5, 0.0], [0.5, 1.0], [0.0, 0.0]])
     net = wh.Network([layer], support=[layer > 0])
     scores = [jnp.array([[1.0, 500.0], [3.0, 7.0], [-900.0, 8.0]])]
-    assert float(score_range(net.layers, scores)) == 2.0
+    assert float(net.spread(scores)) == 2.0
 
 
 def test_native_takes_the_full_step_and_never_turns(views):
     for view in views:
         choice = wh.native(0.2).decide(view)
         assert float(choice.amount) == 0.0
-        assert float(choice.step) == float(envelope(jnp.asarray(0.2), view.net.layers, view.straight))
+        assert float(choice.step) == float(envelope(jnp.asarray(0.2), view.system, view.straight))
 
 
 def test_step_matched_keeps_room_for_both_senses_even_when_the_gate_is_shut(views):
     for view in views:
         shut, wide = wh.step_matched(0.2, gate="never").decide(view), wh.step_matched(0.2, gate="always").decide(view)
-        widest = max(float(score_range(view.net.layers, view.combined(sign))) for sign in (1.0, -1.0))
+        widest = max(float(view.system.spread(view.combined(sign))) for sign in (1.0, -1.0))
         assert float(shut.step) == float(wide.step) == pytest.approx(0.2 / max(1.0, widest), rel=1e-15)
         assert (float(shut.amount), float(wide.amount)) == (0.0, 1.0)
 
@@ -104,7 +104,7 @@ def test_a_policy_of_ones_own_is_a_few_lines(problem):
         """Take half the native step, never turn."""
 
         def decide(self, view: View) -> wh.Decision:
-            step = envelope(self.scale, view.net.layers, view.straight) / 2
+            step = envelope(self.scale, view.system, view.straight) / 2
             return wh.Decision(step, jnp.zeros_like(step))
 
     net, task = problem

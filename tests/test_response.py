@@ -21,10 +21,10 @@ RATES = [np.array([0.5, 1.0, 2.0]), np.array([3.0, 0.1, 1.0, 0.7])]
 SIX = np.concatenate([np.eye(3), np.random.default_rng(1).dirichlet(np.ones(3), size=3)])
 
 # Compiled, because a new shape then costs one compilation and not one for every operation.
-dense_of, gram_of, apply, by_layer = (
-    jax.jit(f) for f in (wh.Response.dense, wh.Response.gram, wh.Response.__matmul__, wh.Response.by_layer)
+dense_of, gram_of, apply, by_block = (
+    jax.jit(f) for f in (wh.Response.dense, wh.Response.gram, wh.Response.__matmul__, wh.Response.by_block)
 )
-by_column = jax.jit(wh.Response.by_column, static_argnums=1)
+by_column = jax.jit(wh.Network.by_column, static_argnums=2)
 
 
 def floor_of(net, inputs):
@@ -145,13 +145,13 @@ def test_each_layer_contributes_what_it_answers_alone(layer):
     net = wh.Network.random(WIDTHS, seed=0, rates=RATES)
     layers, rates = oracle.arrays(net)
     alone = oracle.response(layers, [rate * (n == layer) for n, rate in enumerate(rates)], INPUTS)
-    np.testing.assert_allclose(wh.response(net, INPUTS).by_layer()[layer], alone, rtol=0, atol=4 * EPS)
+    np.testing.assert_allclose(wh.response(net, INPUTS).by_block()[layer], alone, rtol=0, atol=4 * EPS)
 
 
 def test_each_column_contributes_what_it_answers_alone():
     net = wh.Network.random(WIDTHS, seed=0, rates=RATES)
     layers, rates = oracle.arrays(net)
-    for column, block in enumerate(wh.response(net, INPUTS).by_column(1)):
+    for column, block in enumerate(net.by_column(net.trace(jnp.asarray(INPUTS)), 1)):
         alone = oracle.response(layers, [0 * rates[0], rates[1] * (np.arange(4) == column)], INPUTS)
         np.testing.assert_allclose(block, alone, rtol=0, atol=4 * EPS)
 
@@ -160,10 +160,10 @@ def test_each_column_contributes_what_it_answers_alone():
 def test_columns_sum_to_layers_and_layers_to_the_whole(problem):
     net, inputs, _ = problem
     k = wh.response(net, inputs)
-    parts = np.asarray(by_layer(k))
+    parts = np.asarray(by_block(k))
     assert np.linalg.norm(parts.sum(axis=0) - dense_of(k)) <= 4 * EPS * np.linalg.norm(parts)
     for number, whole in enumerate(parts):
-        assert np.linalg.norm(np.asarray(by_column(k, number)).sum(axis=0) - whole) <= 4 * EPS * np.linalg.norm(whole)
+        assert np.linalg.norm(np.asarray(by_column(net, k.trace, number)).sum(axis=0) - whole) <= 4 * EPS * np.linalg.norm(whole)
 
 
 @pytest.mark.parametrize("selected", range(3))
@@ -249,8 +249,8 @@ def test_an_adjoint_equal_to_the_layers_gives_the_matched_response():
     [
         ("gram", lambda k: k.gram()),
         ("spectrum", lambda k: k.spectrum()),
-        ("by_layer", lambda k: k.by_layer()),
-        ("by_column", lambda k: k.by_column(0)),
+        ("by_block", lambda k: k.by_block()),
+        ("factor", lambda k: k.factor()),
     ],
 )
 def test_a_mismatched_response_refuses_what_it_does_not_have(name, ask):
@@ -278,7 +278,7 @@ def test_responses_are_compiled_and_mapped_over():
         (lambda net: wh.response(net, INPUTS - np.eye(3)), r"inputs must be non-negative, but entry \(1, 1\) is -0.7"),
         (
             lambda net: wh.response(net, INPUTS, adjoint=net.layers[:1]),
-            r"adjoint must have the shapes \[\(4, 3\), \(3, 4\)\] of the layers",
+            r"adjoint must have the shapes \[\(4, 3\), \(3, 4\)\] of the blocks",
         ),
         (
             lambda net: wh.response(net, INPUTS, adjoint=[layer.T for layer in net.layers]),
@@ -291,11 +291,11 @@ def test_responses_are_compiled_and_mapped_over():
         (lambda net: wh.response(net, INPUTS) @ POTENTIAL[:2], r"potential must have shape \(3, 3\), but its shape is \(2, 3\)"),
         (lambda net: wh.response(net, INPUTS) @ POTENTIAL[0], r"potential must have 2 axes, but its shape is \(3,\)"),
         (lambda net: wh.response(net, INPUTS) @ (np.nan * POTENTIAL), r"potential must be finite, but entry \(0, 0\) is nan"),
-        (lambda net: wh.response(net, INPUTS).by_column(2), r"layer must be a whole number from 0 to 1, but it is 2"),
+        (lambda net: net.by_column(net.trace(jnp.asarray(INPUTS)), 2), r"layer must be a whole number from 0 to 1, but it is 2"),
         (lambda net: wh.response(net, INPUTS).spectrum(tol=-1.0), r"tol must be at least 0, but it is -1"),
         (
             lambda net: wh.response(wh.Network([np.ones((1, 3))]), INPUTS).spectrum(),
-            r"the network must have at least 2 outputs to respond, but it has 1",
+            r"the system must have at least 2 outputs to respond, but it has 1",
         ),
     ],
 )

@@ -16,7 +16,7 @@ def stacked(layers):
     """Many networks as one, from one array (pairs, depth, 3, 3); `whorl.stack` does it for a list of networks."""
     one = wh.Network(list(layers[0]))
     many = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(layers), *leaf.shape)), one)
-    return many.with_layers([jnp.asarray(layer) for layer in layers.swapaxes(0, 1)])
+    return many.with_blocks([jnp.asarray(layer) for layer in layers.swapaxes(0, 1)])
 
 
 def host(net):

@@ -27,6 +27,11 @@ from whorl.flow import flow as flow
 from whorl.foresight import Action as Action
 from whorl.foresight import costate as costate
 from whorl.foresight import rollout as rollout
+from whorl.geometry import Flat as Flat
+from whorl.geometry import Geometry as Geometry
+from whorl.geometry import Positive as Positive
+from whorl.geometry import Simplex as Simplex
+from whorl.geometry import block as block
 from whorl.integrability import Integrability as Integrability
 from whorl.integrability import circulation as circulation
 from whorl.integrability import exterior_derivative as exterior_derivative
@@ -35,10 +40,6 @@ from whorl.integrability import one_form as one_form
 from whorl.integrability import rock_paper_scissors as rock_paper_scissors
 from whorl.krylov import krylov as krylov
 from whorl.ledger import Ledger as Ledger
-from whorl.network import Network as Network
-from whorl.network import loss as loss
-from whorl.network import predict as predict
-from whorl.network import residual as residual
 from whorl.policy import Decision as Decision
 from whorl.policy import Policy as Policy
 from whorl.policy import View as View
@@ -54,6 +55,11 @@ from whorl.reciprocity import closed_loop as closed_loop
 from whorl.reciprocity import dissipation as dissipation
 from whorl.response import Response as Response
 from whorl.response import response as response
+from whorl.system import System as System
+from whorl.system import loss as loss
+from whorl.system import predict as predict
+from whorl.system import residual as residual
+from whorl.systems.layered import Network as Network
 from whorl.task import Task as Task
 from whorl.trajectory import Pair as Pair
 from whorl.trajectory import train as train

@@ -24,7 +24,6 @@ an ordinary one, $\min_z \|e - JSz\|^2 + \mu\|z\|^2$. Its velocity is that of th
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
@@ -34,14 +33,13 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float, Int
 
-from whorl import _check, simplex
+from whorl import _check
 from whorl._check import Numbers
 from whorl.feedback import Law
-from whorl.network import Flows, Network, checked_data, flows, unravel
 from whorl.policy import Scores, envelope
-from whorl.response import Fields, jacobian, response
+from whorl.response import jacobian, response
 from whorl.schedule import Order, drawn
-from whorl.simplex import Column
+from whorl.system import Fields, System, checked_data, unravel
 from whorl.trajectory import how_it_ended, mean_loss
 
 
@@ -54,12 +52,12 @@ class Rule(eqx.Module):
     """
 
     @abstractmethod
-    def scores(self, net: Network, inputs: Flows, residual: Fields) -> Scores:
+    def scores(self, system: System, inputs: Array, residual: Fields) -> Scores:
         """One score an entry, rates included."""
 
-    def move(self, net: Network, scores: Scores, size: ArrayLike) -> Network:
-        """The network after a step; exponential, unless the rule says otherwise."""
-        return net.stepped(scores, size)
+    def move(self, system: System, scores: Scores, size: ArrayLike) -> System:
+        """The system after a step; exponential, unless the rule says otherwise."""
+        return system.stepped(scores, size)
 
 
 class Boundary(Rule):
@@ -67,23 +65,24 @@ class Boundary(Rule):
 
     law: Law
 
-    def scores(self, net: Network, inputs: Flows, residual: Fields) -> Scores:
-        driven = response(net, inputs)
+    def scores(self, system: System, inputs: Array, residual: Fields) -> Scores:
+        driven = response(system, inputs)
         return driven.scores(self.law(driven, residual))
 
 
 class ExponentiatedGradient(Rule):
     """Mirror descent with the entropy as mirror: the gradient's score, the exponential step."""
 
-    def scores(self, net: Network, inputs: Flows, residual: Fields) -> Scores:
-        return response(net, inputs).scores(residual)
+    def scores(self, system: System, inputs: Array, residual: Fields) -> Scores:
+        return response(system, inputs).scores(residual)
 
 
 class NaturalGradient(ExponentiatedGradient):
     """Natural gradient of the Shahshahani metric: the gradient's score, moved along the metric's own geodesic."""
 
-    def move(self, net: Network, scores: Scores, size: ArrayLike) -> Network:
-        return net.with_layers([geodesic(p, s, size) for p, s in zip(net.layers, scores, strict=True)])
+    def move(self, system: System, scores: Scores, size: ArrayLike) -> System:
+        parts = zip(system.geometries, system.blocks, scores, strict=True)
+        return system.with_blocks([kind.geodesic(point, score, size) for kind, point, score in parts])
 
 
 class GaussNewton(Rule):
@@ -91,17 +90,19 @@ class GaussNewton(Rule):
 
     mu: Float[Array, ""]
 
-    def scores(self, net: Network, inputs: Flows, residual: Fields) -> Scores:
-        roots = _mobility_roots(net)
-        seen = _through_roots(jacobian(net, inputs), roots)
-        size = seen.shape[1]
+    def scores(self, system: System, inputs: Array, residual: Fields) -> Scores:
+        kinds, points, rates = system.geometries, system.blocks, system.block_rates
+        rows = jnp.split(jacobian(system, inputs), np.cumsum([point.size for point in points])[:-1], axis=1)
+        parts = zip(kinds, points, rates, rows, strict=True)
+        seen = jnp.concatenate([kind.rooted(*part) for kind, *part in parts], axis=1)
+        size, dtype = seen.shape[1], system.dtype
         # Damping enters as rows of the least-squares problem: the normal equations would square its condition number.
-        tall = jnp.concatenate([seen, jnp.sqrt(self.mu).astype(net.dtype) * jnp.eye(size, dtype=net.dtype)])
-        aim = jnp.concatenate([residual.ravel(), jnp.zeros(size, dtype=net.dtype)])
+        tall = jnp.concatenate([seen, jnp.sqrt(self.mu).astype(dtype) * jnp.eye(size, dtype=dtype)])
+        aim = jnp.concatenate([residual.ravel(), jnp.zeros(size, dtype=dtype)])
         basis, triangle = jnp.linalg.qr(tall)
-        solution = unravel(net.layers, jax.scipy.linalg.solve_triangular(triangle, basis.T @ aim))
-        moved = [jnp.einsum("iok,ki->oi", root, z) for root, z in zip(roots, solution, strict=True)]
-        return tuple(simplex.score(p, v) for p, v in zip(net.layers, moved, strict=True))
+        found = jax.scipy.linalg.solve_triangular(triangle, basis.T @ aim)
+        parts = zip(kinds, points, rates, unravel(kinds, points, found), strict=True)
+        return tuple(kind.unscore(point, kind.root(point, rate, z)) for kind, point, rate, z in parts)
 
 
 class Run(eqx.Module):
@@ -113,7 +114,7 @@ class Run(eqx.Module):
         'completed 12 updates'
     """
 
-    net: Network
+    system: System
     start: Float[Array, ""]  # loss before the first update, mean over samples as everywhere here
     loss: Float[Array, ""]  # after the last
     losses: Float[Array, "made"] | None  # after every update, where they were kept
@@ -140,7 +141,7 @@ class Run(eqx.Module):
 class State(eqx.Module):
     """What the next update needs."""
 
-    net: Network
+    system: System
     number: Int[Array, ""]
     running: Bool[Array, ""]
 
@@ -183,19 +184,8 @@ def boundary(law: Law) -> Boundary:
     return Boundary(law)
 
 
-def geodesic(column: Column, score: Column, size: ArrayLike) -> Column:
-    """The column `size` further along the Shahshahani geodesic that starts with velocity Q(p) s; zero once past the boundary."""
-    half = simplex.centred(column, score) * size / 2
-    angle = jnp.sqrt(simplex.mean(column, half**2))
-    root = jnp.cos(angle) + half * jnp.sinc(angle / np.pi)
-    # The square hides a crossing: it would send the weight back up. Past half a circle every entry has crossed.
-    moved = jnp.where((root > 0) & (angle < np.pi), column * root**2, 0.0)
-    # A circle keeps the mass only to round-off, and round-off adds up; the division keeps it from doing so.
-    return moved / jnp.sum(moved, axis=0, keepdims=True)
-
-
 def learn(
-    net: Network,
+    system: System,
     inputs: Numbers,
     targets: Numbers,
     *,
@@ -218,29 +208,30 @@ def learn(
         >>> bool(run.loss < run.start)
         True
     """
-    inputs, targets = checked_data(net, inputs, targets)
+    inputs, targets = checked_data(system, inputs, targets)
     if not isinstance(rule, Rule):
         raise ValueError(f"rule must be natural_gradient(), gauss_newton(...) or your own Rule, but it is {_check.shown(rule)}")
     size = _check.scalar("scale", scale, above=0.0)
     order = _order(inputs.shape[0], epochs, seed, schedule, full_batch)
-    start = State(net, jnp.zeros((), dtype=jnp.int32), jnp.ones((), dtype=bool))
+    start = State(system, jnp.zeros((), dtype=jnp.int32), jnp.ones((), dtype=bool))
     # Samples that only wait for their turn may be padded; those that are all read at every update may not.
     rows = (inputs, targets) if full_batch or record else (_padded(inputs), _padded(targets))
     final, kept = _run(rule, *rows, start, size, _padded(order), jnp.asarray(order.size, dtype=jnp.int32), full_batch, record)
     made = int(final.number)
     losses, steps = (None, None) if kept is None else (kept[0][:made], kept[1][:made])
-    begun, ended = mean_loss(net, inputs, targets), mean_loss(final.net, inputs, targets)
-    return Run(final.net, begun, ended, losses, steps, order, inputs.shape[0] if full_batch else 1, made)
+    begun, ended = mean_loss(system, inputs, targets), mean_loss(final.system, inputs, targets)
+    return Run(final.system, begun, ended, losses, steps, order, inputs.shape[0] if full_batch else 1, made)
 
 
 def update(rule: Rule, inputs: Array, targets: Array, state: State, scale: Array) -> tuple[State, Float[Array, ""]]:
     """One update driven by the residuals of these samples, and its step."""
-    scores = rule.scores(state.net, inputs, targets - flows(state.net, inputs)[-1])
-    size = envelope(scale, state.net.layers, scores).astype(inputs.dtype)
-    net = rule.move(state.net, scores, size)
-    # The learner stays where it is once a weight would vanish or stop being a number; neither is positive any more.
-    sound = jnp.all(jnp.stack([jnp.all((p > 0) == (q > 0)) for p, q in zip(state.net.layers, net.layers, strict=True)]))
-    kept = jax.tree.map(lambda new, old: jnp.where(sound, new, old), State(net, state.number + 1, sound), state)
+    now = state.system
+    scores = rule.scores(now, inputs, targets - now.outputs(inputs))
+    size = envelope(scale, now, scores).astype(inputs.dtype)
+    moved = rule.move(now, scores, size)
+    # The learner stays where it is once a block would leave its geometry.
+    sound = now.kept(moved)
+    kept = jax.tree.map(lambda new, old: jnp.where(sound, new, old), State(moved, state.number + 1, sound), state)
     return eqx.tree_at(lambda reached: reached.running, kept, sound), size
 
 
@@ -256,7 +247,7 @@ def _run(
         rows = (inputs, targets) if full_batch else (inputs[sample][None, :], targets[sample][None, :])
         state, size = update(rule, *rows, before, scale)
         if kept is not None:
-            info = (mean_loss(state.net, inputs, targets), size)
+            info = (mean_loss(state.system, inputs, targets), size)
             kept = tuple(column.at[before.number].set(value) for column, value in zip(kept, info, strict=True))
         return state, kept
 
@@ -275,25 +266,3 @@ def _order(samples: int, epochs: int | None, seed: int | np.random.Generator | N
     """The order that `train` would draw. Its turns are drawn as well, and left: a Generator then moves on as far as it does there."""
     unseeded = seed is None and (full_batch or not isinstance(schedule, str) or schedule == "fixed")
     return drawn(samples, epochs, 0 if unseeded else seed, schedule, None)[0]
-
-
-def _mobility_roots(net: Network) -> list[Float[Array, "_in _out _out"]]:
-    r"""The blocks $S_a$ of a square root of the mobility, $M = S S^\mathsf{T}$, for the columns of every layer."""
-    return [jnp.sqrt(rates)[:, None, None] * jax.vmap(_covariance_root)(p.T) for p, rates in zip(net.layers, net.rates, strict=True)]
-
-
-def _through_roots(jac: Float[Array, "n parameters"], roots: Sequence[Array]) -> Float[Array, "n parameters"]:
-    """The product J S. The columns of J come in the order of `network.ravel`, a block for every column of every layer."""
-    ends = np.cumsum([root[..., 0].size for root in roots])
-    parts = zip(jnp.split(jac, ends[:-1], axis=1), roots, strict=True)
-    return jnp.concatenate(
-        [jnp.einsum("nio,iok->nik", part.reshape(-1, *root.shape[:2]), root).reshape(part.shape) for part, root in parts], axis=1
-    )
-
-
-def _covariance_root(column: Float[Array, "d"]) -> Float[Array, "d d"]:
-    """diag(u) (I - u u^T) with u the square root of the column. Its diagonal is a sum, so that no subtraction spoils it."""
-    root = jnp.sqrt(column)
-    itself = jnp.eye(column.shape[0], dtype=bool)
-    others = jnp.sum(jnp.where(itself, 0.0, column[None, :]), axis=1)
-    return root[:, None] * (jnp.diag(others) - jnp.where(itself, 0.0, jnp.outer(root, root)))

@@ -10,13 +10,13 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
-from whorl import _check, wide
+from whorl import _check
 from whorl._check import Numbers
 from whorl.feedback import Rotational, rotational
-from whorl.network import Layer, Network, checked_data, loss, score_jet, selected_rows
-from whorl.response import Fields, Response, response
+from whorl.response import Response, response
+from whorl.system import Block, Fields, System, checked_data, loss, selected_rows
 
-Scores = tuple[Layer, ...]
+Scores = tuple[Block, ...]
 
 
 class Curvature(eqx.Module):
@@ -53,7 +53,7 @@ class Curvature(eqx.Module):
 
 
 def turn_scores(
-    net: Network, inputs: Numbers, targets: Numbers, *, selected: int | None, law: Rotational | None = None
+    system: System, inputs: Numbers, targets: Numbers, *, selected: int | None, law: Rotational | None = None
 ) -> tuple[Scores, Scores]:
     r"""The reciprocal and the unit rotational score, $s^0$ and $s^1$, driven by the selected sample (or by all).
 
@@ -62,11 +62,11 @@ def turn_scores(
         >>> [score.shape for score in turning]
         [(3, 3), (3, 3)]
     """
-    inputs, targets = checked_data(net, inputs, targets)
-    return _turn_scores(net, inputs, targets, selected, rotational() if law is None else law)
+    inputs, targets = checked_data(system, inputs, targets)
+    return _turn_scores(system, inputs, targets, selected, rotational() if law is None else law)
 
 
-def curvature(net: Network, inputs: Numbers, targets: Numbers, *, selected: int | None, law: Rotational | None = None) -> Curvature:
+def curvature(system: System, inputs: Numbers, targets: Numbers, *, selected: int | None, law: Rotational | None = None) -> Curvature:
     """Would a turn help here? `selected` names the sample that drives the turn; None lets all of them.
 
     `law` makes the scores: `rotational()` through the repair of the response by default, or `rotational(base=leaky(mu))`.
@@ -75,9 +75,9 @@ def curvature(net: Network, inputs: Numbers, targets: Numbers, *, selected: int 
         >>> print(wh.curvature(wh.Network([[[0.1], [0.1], [0.8]]]), [[1.0]], [[0.3, 0.4, 0.3]], selected=0))
         A small turn would lower the mean loss: coefficient -0.9271875; the driving sample's ratio 5.88 agrees.
     """
-    inputs, targets = checked_data(net, inputs, targets)
+    inputs, targets = checked_data(system, inputs, targets)
     law = rotational() if law is None else law
-    predictions, displacement, bending = _turning_jet(net, inputs, targets, selected, law)
+    predictions, displacement, bending = _turning_jet(system, inputs, targets, selected, law)
     error = targets - predictions
     coefficient = (jnp.sum(displacement**2) - jnp.sum(error * bending)) / (2 * inputs.shape[0])
     result = Curvature(displacement, bending, coefficient, _ratio(error, displacement, bending, selected))
@@ -86,7 +86,7 @@ def curvature(net: Network, inputs: Numbers, targets: Numbers, *, selected: int 
 
 
 def even_difference(
-    net: Network, inputs: Numbers, targets: Numbers, *, selected: int | None, size: ArrayLike, law: Rotational | None = None
+    system: System, inputs: Numbers, targets: Numbers, *, selected: int | None, size: ArrayLike, law: Rotational | None = None
 ) -> Float[Array, ""]:
     r"""The mean loss after the two turns less the mean loss after the reciprocal step, at a finite step (left side of Eq. 24).
 
@@ -97,39 +97,37 @@ def even_difference(
         >>> round(float(wh.even_difference(start, [[1.0]], [[0.3, 0.4, 0.3]], selected=0, size=1e-3)) / 1e-6, 3)
         -0.927
     """
-    inputs, targets = checked_data(net, inputs, targets)
+    inputs, targets = checked_data(system, inputs, targets)
     size = _check.scalar("size", size, above=0.0)
     law = rotational() if law is None else law
-    straight, turning = _turn_scores(net, inputs, targets, selected, law)
+    straight, turning = _turn_scores(system, inputs, targets, selected, law)
 
     def after(amount: ArrayLike) -> Array:
         scores = [s0 + amount * s1 for s0, s1 in zip(straight, turning, strict=True)]
-        return loss(net.stepped(scores, size), inputs, targets, mean=True)
+        return loss(system.stepped(scores, size), inputs, targets, mean=True)
 
     difference = (after(law.omega) + after(-law.omega)) / 2 - after(0.0)
     _check.finite("the even difference", difference)
     return difference
 
 
-def _turning_jet(net: Network, inputs: Array, targets: Array, selected: int | None, law: Rotational) -> tuple[Fields, Fields, Fields]:
+def _turning_jet(system: System, inputs: Array, targets: Array, selected: int | None, law: Rotational) -> tuple[Fields, Fields, Fields]:
     """Predictions and their first two derivatives along the path of the unit rotational score."""
-    driven, (_, potential) = _driven(net, inputs, targets, selected, law)
-    if driven.samples == 1 and wide.is_wide(net):
-        return wide.jet_single(net, inputs, driven.flows, potential)
-    return score_jet(net, inputs, driven.scores(potential))
+    driven, (_, potential) = _driven(system, inputs, targets, selected, law)
+    return system.driven_jet(inputs, driven.trace, potential)
 
 
-def _turn_scores(net: Network, inputs: Array, targets: Array, selected: int | None, law: Rotational) -> tuple[Scores, Scores]:
-    driven, (straight, turning) = _driven(net, inputs, targets, selected, law)
+def _turn_scores(system: System, inputs: Array, targets: Array, selected: int | None, law: Rotational) -> tuple[Scores, Scores]:
+    driven, (straight, turning) = _driven(system, inputs, targets, selected, law)
     return driven.scores(straight), driven.scores(turning)
 
 
-def _driven(net: Network, inputs: Array, targets: Array, selected: int | None, law: Rotational) -> tuple[Response, tuple[Fields, Fields]]:
+def _driven(system: System, inputs: Array, targets: Array, selected: int | None, law: Rotational) -> tuple[Response, tuple[Fields, Fields]]:
     """The response of the driving samples, and the reciprocal and the rotational potential on it."""
     if not isinstance(law, Rotational):
         raise ValueError(f"law must be rotational(...), since it has to name a turn, but it is {_check.shown(law)}")
-    driven = response(net, inputs, selected=selected)
-    return driven, law.parts(driven, selected_rows(targets, selected) - driven.flows[-1])
+    driven = response(system, inputs, selected=selected)
+    return driven, law.parts(driven, selected_rows(targets, selected) - driven.predictions)
 
 
 def _ratio(error: Fields, displacement: Fields, bending: Fields, selected: int | None) -> Float[Array, ""]:

@@ -25,9 +25,9 @@ from whorl._programs import lane_program as _lane_program
 from whorl.feedback import Leaky
 from whorl.foresight import Rollout
 from whorl.ledger import TERMS, Entry, Outcome
-from whorl.network import Network
 from whorl.policy import Adaptive, Native, Policy, StepMatched, always, curvature_gate, never
 from whorl.schedule import checked_order, checked_turns
+from whorl.systems.layered import Network
 from whorl.trajectory import begin, run, train
 
 CHUNK = 256  # pairs of one call, and a part of a result's identity: last bits depend on it
@@ -187,7 +187,7 @@ def _by_lanes(nets: Network, policy: Policy, kind: tuple[str, str], data: tuple,
     kept = None if rows is None else Entry(*map(jnp.asarray, rows))
     outcomes = None if seen is None else Outcome(*map(jnp.asarray, seen[:7]))
     choices = None if seen is None or len(seen) == 7 else seen[7].astype(int)
-    one_end, other_end = (nets.with_layers([jnp.asarray(layer) for layer in layers]) for layers in (turning, native))
+    one_end, other_end = (nets.with_blocks([jnp.asarray(layer) for layer in layers]) for layers in (turning, native))
     account = Entry(*map(jnp.asarray, sums))
     return Ensemble(one_end, other_end, account, kept, outcomes, choices, start, (one, other), np.full(pairs, updates), updates)
 

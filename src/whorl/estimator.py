@@ -23,8 +23,8 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative, valida
 from whorl import _check
 from whorl.baseline import Rule, Run, boundary, exponentiated_gradient, gauss_newton, learn, natural_gradient
 from whorl.feedback import leaky, rotational
-from whorl.network import Network
 from whorl.policy import Policy, adaptive, step_matched
+from whorl.systems.layered import Network
 from whorl.trajectory import Pair, train
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         with jax.enable_x64(True):
             net = self._network(inputs.shape[1], targets.shape[1], int(seeds[0]))
             result = self._learned(net, inputs, targets, int(seeds[1]))
-            final = result.net if isinstance(result, Run) else result.nonreciprocal
+            final = result.system if isinstance(result, Run) else result.nonreciprocal
             # Plain arrays can be pickled, and read without JAX.
             self.layers_ = [np.asarray(layer) for layer in final.layers]
         if not result.completed:

@@ -18,7 +18,8 @@ from jaxtyping import Array, Float
 
 from whorl import _check, _small
 from whorl._check import Numbers
-from whorl.response import Fields, Matrix, Response
+from whorl.response import Response
+from whorl.system import Fields, Matrix
 from whorl.turn import joint_skew, turned
 
 
@@ -67,7 +68,7 @@ class Direct(SpectralLaw):
         return jnp.ones_like(eigenvalues)
 
     def matrix(self, response: Response) -> Matrix:
-        return jnp.eye(response.samples * (response.outputs - 1), dtype=response.net.dtype)
+        return jnp.eye(response.directions, dtype=response.system.dtype)
 
 
 class Repair(SpectralLaw):

@@ -1,7 +1,8 @@
 r"""Learning in continuous time: $\dot\theta = M J^\mathsf{T} v$ under any boundary law (Eqs. 3, 7, 21).
 
-Integrated in the logarithms of the columns, where the motion is $\dot z = s$ and the exponential step is one step of Euler's method:
-positivity and unit mass hold exactly at every accuracy, and a support stays what it is. The solver is diffrax's.
+Integrated in coordinates without boundary. For columns and positive numbers these are logarithms, where the motion is $\dot z = s$ and
+the exponential step is one step of Euler's method: positivity and unit mass hold exactly at every accuracy, and a support stays what
+it is. The solver is diffrax's.
 """
 
 from collections.abc import Sequence
@@ -14,16 +15,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from whorl import _check, simplex
+from whorl import _check
 from whorl._check import Numbers
 from whorl.feedback import Law
-from whorl.network import Network, checked_data, selected_rows
-from whorl.network import flows as network_flows
 from whorl.response import response
+from whorl.system import Block, System, checked_data, selected_rows
 
 
 class Flow(eqx.Module):
-    """A network's path through continuous time, at the times asked for.
+    """A system's path through continuous time, at the times asked for.
 
     Examples:
         >>> path = wh.flow(net, x, y, wh.repair(), [0.0, 1.0], selected=0)
@@ -32,7 +32,7 @@ class Flow(eqx.Module):
     """
 
     times: Float[Array, "times"]
-    net: Network  # every array has a leading axis: the times
+    system: System  # every array has a leading axis: the times
     residual: Float[Array, "times samples out"]  # of the samples that drive the learning
     steps: int = eqx.field(static=True)  # steps the solver took
 
@@ -41,14 +41,14 @@ class Flow(eqx.Module):
         """Half the squared residual of the driving samples, summed."""
         return jnp.sum(self.residual**2, axis=(1, 2)) / 2
 
-    def at(self, number: int) -> Network:
-        """The network at time number `number`."""
+    def at(self, number: int) -> System:
+        """The system at time number `number`."""
         chosen = _check.index("number", number, self.times.shape[0])
-        return jax.tree.map(lambda leaf: leaf[chosen], self.net)
+        return jax.tree.map(lambda leaf: leaf[chosen], self.system)
 
 
 def flow(
-    net: Network,
+    system: System,
     inputs: Numbers,
     targets: Numbers,
     law: Law,
@@ -59,30 +59,30 @@ def flow(
     atol: float = 1e-12,
     max_steps: int = 100_000,
 ) -> Flow:
-    """Let `net` learn under `law` and return its state at `times`, the first of which is the start.
+    """Let `system` learn under `law` and return its state at `times`, the first of which is the start.
 
     The residuals of all samples drive the learning, or that of the `selected` one. `rtol` and `atol` bound the error of each step in
-    the logarithms of the columns.
+    the coordinates of the blocks, which are logarithms for columns and positive numbers.
 
     Examples:
         >>> path = wh.flow(net, x, y, wh.repair(), [0.0, 1.0], selected=0)
         >>> round(float(path.loss[1] / path.loss[0]), 6) == round(float(np.exp(-2)), 6)
         True
     """
-    inputs, targets = checked_data(net, inputs, targets)
+    inputs, targets = checked_data(system, inputs, targets)
     inputs, targets = selected_rows(inputs, selected), selected_rows(targets, selected)
     if not isinstance(law, Law):
         raise ValueError(f"law must be a boundary law such as direct() or leaky(0.1), but it is {_check.shown(law)}")
-    instants = _checked_times(times, net.dtype)
-    law.check(response(net, inputs))
-    logs, steps, reached = _solve(net, inputs, targets, law, instants, rtol, atol, max_steps)
+    instants = _checked_times(times, system.dtype)
+    law.check(response(system, inputs))
+    charts, steps, reached = _solve(system, inputs, targets, law, instants, rtol, atol, max_steps)
     if not bool(reached):
         raise ValueError(
             f"max_steps must be enough to reach time {float(instants[-1]):g}, but {int(steps)} steps were not: "
             "the motion is too stiff for the tolerances, or it runs into the boundary of a simplex"
         )
-    path = jax.vmap(lambda z: _network_at(net, z))(logs)
-    residual = jax.vmap(lambda one: targets - network_flows(one, inputs)[-1])(path)
+    path = jax.vmap(lambda z: _at(system, z))(charts)
+    residual = jax.vmap(lambda one: targets - one.outputs(inputs))(path)
     _check.finite("the flow", path, residual)
     result = Flow(instants, path, residual, int(steps))
     for number in range(instants.shape[0]):
@@ -92,13 +92,13 @@ def flow(
 
 @eqx.filter_jit
 def _solve(
-    net: Network, inputs: Array, targets: Array, law: Law, times: Array, rtol: float, atol: float, max_steps: int
-) -> tuple[tuple[Array, ...], Array, Array]:
-    def drive(_time: Any, logs: tuple[Array, ...], _args: Any) -> tuple[Array, ...]:
-        driven = response(_network_at(net, logs), inputs)
-        scores = driven.scores(law(driven, targets - driven.flows[-1]))
-        # A score means the same with any constant added to a column; without its mean the logarithms stay near zero.
-        return tuple(simplex.centred(p, s) for p, s in zip(driven.net.layers, scores, strict=True))
+    system: System, inputs: Array, targets: Array, law: Law, times: Array, rtol: float, atol: float, max_steps: int
+) -> tuple[tuple[Block, ...], Array, Array]:
+    def drive(_time: Any, charts: tuple[Block, ...], _args: Any) -> tuple[Block, ...]:
+        driven = response(_at(system, charts), inputs)
+        scores = driven.scores(law(driven, targets - driven.predictions))
+        parts = zip(system.geometries, driven.system.blocks, scores, strict=True)
+        return tuple(kind.drift(point, score) for kind, point, score in parts)
 
     solution = diffrax.diffeqsolve(
         diffrax.ODETerm(drive),
@@ -106,7 +106,7 @@ def _solve(
         t0=times[0],
         t1=times[-1],
         dt0=None,
-        y0=tuple(jnp.log(jnp.where(p > 0, p, 1.0)) for p in net.layers),
+        y0=tuple(kind.chart(point) for kind, point in zip(system.geometries, system.blocks, strict=True)),
         saveat=diffrax.SaveAt(ts=times),
         # The solver lands on every time asked for: its interpolation between steps is less exact than the steps are.
         stepsize_controller=diffrax.ClipStepSizeController(diffrax.PIDController(rtol=rtol, atol=atol), step_ts=times),
@@ -117,10 +117,10 @@ def _solve(
     return solution.ys, solution.stats["num_steps"], diffrax.is_successful(solution.result)
 
 
-def _network_at(net: Network, logs: Sequence[Array]) -> Network:
-    """The network whose columns are the normalised exponentials of `logs` on the support of `net`."""
-    # A step of size one from equal weights on the support is that normalised exponential.
-    return net.with_layers([simplex.step((p > 0).astype(p.dtype), z, 1.0) for p, z in zip(net.layers, logs, strict=True)])
+def _at(system: System, charts: Sequence[Block]) -> System:
+    """The system whose blocks have these coordinates, on the support of `system`."""
+    parts = zip(system.geometries, system.blocks, charts, strict=True)
+    return system.with_blocks([kind.point(like, chart) for kind, like, chart in parts])
 
 
 def _checked_times(times: Numbers, dtype: Any) -> Float[Array, "times"]:

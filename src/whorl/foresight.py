@@ -26,9 +26,9 @@ from jaxtyping import Array, Float, Int
 from whorl import _check
 from whorl._check import Numbers
 from whorl.feedback import Rotational
-from whorl.network import Network
 from whorl.policy import Decision, Policy, View, always, checked, envelope, reserved
 from whorl.response import response
+from whorl.system import System
 from whorl.trajectory import mean_loss
 
 FOREVER = 2**30  # a horizon beyond every schedule
@@ -69,8 +69,8 @@ class Rollout(Policy):
 
     def options(self, view: View) -> tuple[Float[Array, "actions"], Float[Array, "actions"]]:
         """The step and the amount of every action."""
-        amounts = (self.omega * self.amounts).astype(view.net.dtype)
-        native = envelope(self.scale, view.net.layers, view.straight)
+        amounts = (self.omega * self.amounts).astype(view.system.dtype)
+        native = envelope(self.scale, view.system, view.straight)
         kept = jax.vmap(lambda amount: reserved(self.scale, amount, view))(amounts)
         return self.fractions.astype(native.dtype) * jnp.where(amounts == 0, native, kept), amounts
 
@@ -80,9 +80,9 @@ class Rollout(Policy):
         last = jnp.minimum(order.shape[0], view.number + 1 + self.horizon)
 
         def end(step: Array, amount: Array) -> Array:
-            net = view.net.stepped(view.combined(view.turn * amount), step)
-            ahead = lambda at, net: native_step(self, net, view.inputs, view.targets, order[at])  # noqa: E731
-            return mean_loss(jax.lax.fori_loop(view.number + 1, last, ahead, net), view.inputs, view.targets)
+            moved = view.system.stepped(view.combined(view.turn * amount), step)
+            ahead = lambda at, now: native_step(self, now, view.inputs, view.targets, order[at])  # noqa: E731
+            return mean_loss(jax.lax.fori_loop(view.number + 1, last, ahead, moved), view.inputs, view.targets)
 
         losses = jax.vmap(end)(*self.options(view))
         readings = losses if self.errors is None else losses * (1 + self.errors[view.number])
@@ -116,25 +116,25 @@ class Costate(Policy):
     horizon: int | None = eqx.field(static=True)
     order: int = eqx.field(static=True)
 
-    def ahead(self, view: View, net: Network) -> Float[Array, ""]:
-        """The loss after the native learner went on from `net`: a loop of fixed length, as a reverse pass needs it."""
+    def ahead(self, view: View, system: System) -> Float[Array, ""]:
+        """The loss after the native learner went on from `system`: a loop of fixed length, as a reverse pass needs it."""
         updates = view.order.shape[0]
         length = updates - 1 if self.horizon is None else min(self.horizon, updates - 1)
 
-        def body(net: Network, offset: Array) -> tuple[Network, None]:
+        def body(now: System, offset: Array) -> tuple[System, None]:
             at = view.number + 1 + offset
-            moved = native_step(self, net, view.inputs, view.targets, view.order[jnp.minimum(at, updates - 1)])
-            return jax.tree.map(lambda new, old: jnp.where(at < updates, new, old), moved, net), None
+            moved = native_step(self, now, view.inputs, view.targets, view.order[jnp.minimum(at, updates - 1)])
+            return jax.tree.map(lambda new, old: jnp.where(at < updates, new, old), moved, now), None
 
-        net, _ = jax.lax.scan(body, net, jnp.arange(length, dtype=view.number.dtype))
-        return mean_loss(net, view.inputs, view.targets)
+        end, _ = jax.lax.scan(body, system, jnp.arange(length, dtype=view.number.dtype))
+        return mean_loss(end, view.inputs, view.targets)
 
     def derivatives(self, view: View) -> tuple[Array, Array, Array]:
         """Value, slope and curvature of the loss ahead as a function of the amount, at none, with the step that a turn may take."""
         step = reserved(self.scale, self.omega, view)
 
         def loss(amount: Array) -> Array:
-            return self.ahead(view, view.net.stepped(view.combined(view.turn * amount), step))
+            return self.ahead(view, view.system.stepped(view.combined(view.turn * amount), step))
 
         none = jnp.zeros_like(step)
         value, slope = jax.value_and_grad(loss)(none)
@@ -142,22 +142,22 @@ class Costate(Policy):
 
     def decide(self, view: View) -> Decision:
         value, slope, bend = self.derivatives(view)
-        kept, full = reserved(self.scale, self.omega, view), envelope(self.scale, view.net.layers, view.straight)
+        kept, full = reserved(self.scale, self.omega, view), envelope(self.scale, view.system, view.straight)
         inside = jnp.where(bend > 0, -slope / jnp.where(bend > 0, bend, 1.0), 0.0)
         omega = self.omega.astype(kept.dtype)
         amounts = jnp.stack([omega, -omega, jnp.clip(inside, -omega, omega)])
         promised = value + amounts * slope + amounts**2 * bend / 2
         best = jnp.argmin(promised)
-        native = self.ahead(view, view.net.stepped(view.straight, full))
+        native = self.ahead(view, view.system.stepped(view.straight, full))
         turns = promised[best] < native
         return Decision(jnp.where(turns, kept, full), jnp.where(turns, amounts[best], 0.0), turns.astype(jnp.int32))
 
 
-def native_step(policy: Policy, net: Network, inputs: Array, targets: Array, sample: Array) -> Network:
+def native_step(policy: Policy, system: System, inputs: Array, targets: Array, sample: Array) -> System:
     """One update of the native learner."""
-    driven = response(net, inputs[sample][None, :])
-    straight = driven.scores(policy.law.parts(driven, targets[sample][None, :] - driven.flows[-1])[0])
-    return net.stepped(straight, envelope(policy.scale, net.layers, straight))
+    driven = response(system, inputs[sample][None, :])
+    straight = driven.scores(policy.law.parts(driven, targets[sample][None, :] - driven.predictions)[0])
+    return system.stepped(straight, envelope(policy.scale, system, straight))
 
 
 def steps(*fractions: float) -> tuple[Action, ...]:

@@ -20,8 +20,10 @@ from jaxtyping import Array, Float
 
 from whorl import _check, simplex
 from whorl._check import Numbers
-from whorl.network import ravel, unravel
+from whorl.geometry import Simplex
+from whorl.system import ravel, unravel
 
+COLUMNS = Simplex()
 Point = tuple[Array, ...]
 Field = Callable[[Point], Sequence[Array]]
 
@@ -156,7 +158,7 @@ def _scores(field: Field, blocks: Point) -> Point:
 
 
 def _covector(field: Field, blocks: Point, tangents: Float[np.ndarray, "entries n"]) -> Float[Array, "n"]:
-    flat = ravel(_scores(field, blocks))
+    flat = _flat(_scores(field, blocks))
     result = jnp.asarray(tangents.T, dtype=flat.dtype) @ flat
     _check.finite("the one-form", result)
     return result
@@ -167,12 +169,16 @@ def _slopes(field: Field, blocks: Point, tangents: Float[np.ndarray, "entries n"
     directions = jnp.asarray(tangents, dtype=blocks[0].dtype)
 
     def components(shift: Float[Array, "n"]) -> Float[Array, "n"]:
-        moved = unravel(blocks, ravel(blocks) + directions @ shift)
+        moved = unravel([COLUMNS] * len(blocks), blocks, _flat(blocks) + directions @ shift)
         return _covector(field, moved, tangents)
 
     slopes = jax.jacfwd(components)(jnp.zeros(tangents.shape[1], dtype=directions.dtype))
     _check.finite("the derivative of the field", slopes)
     return slopes
+
+
+def _flat(blocks: Point) -> Float[Array, "entries"]:
+    return ravel([COLUMNS] * len(blocks), blocks)
 
 
 def _columns(blocks: Point) -> list[Array]:
@@ -214,11 +220,5 @@ def _checked_point(point: Sequence[Numbers]) -> Point:
     for number, block in enumerate(blocks):
         if block.ndim > 2 or block.shape[0] < 2:
             raise ValueError(f"block {number} must be a column or a layer of at least 2 rows, but its shape is {block.shape}")
-        if _check.known(block):
-            seen = np.asarray(block)
-            if (seen < 0).any():
-                raise ValueError(f"block {number} must be non-negative, but its smallest entry is {seen.min():g}")
-            worst = float(np.abs(seen.sum(axis=0) - 1).max())
-            if worst > _check.mass_tolerance(seen.dtype):
-                raise ValueError(f"block {number} must have unit mass, but it is off by {worst:.3g}")
+        COLUMNS.check(f"block {number}", block)
     return blocks

@@ -13,7 +13,8 @@ from jaxtyping import Array, Float
 
 from whorl import _check
 from whorl.feedback import SpectralLaw
-from whorl.response import Fields, Matrix, Response
+from whorl.response import Response
+from whorl.system import Fields, Matrix
 
 FIRST = 8  # products before the first look at the error
 

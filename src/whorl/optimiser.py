@@ -1,9 +1,10 @@
 r"""The updates as optax transformations, for loops that exist already (Eq. 4; Eqs. 18, 20; the envelope of `policy`).
 
-The parameters are any tree of arrays whose columns, along the first axis, are positive and sum to one: layers of a `Network`, or
-the mixing matrices inside a larger model. Both transformations return the additive update $p^+ - p$ of a normalised exponential
-step, so that `optax.apply_updates` lands on $p^+$. Round-off does not add up, because every step normalises anew. A weight stays
-positive as long as one step does not shrink it by more than $10^{15}$; under the envelope of scale $s$ that is at most $e^{s}$.
+The parameters are any tree of arrays on their geometries. Left out, the geometry is `Simplex()`: columns, along the first axis, are
+positive and sum to one, as in the layers of a `Network` or the mixing matrices inside a larger model. Both transformations return the
+additive update $p^+ - p$ of a step of the geometry, so that `optax.apply_updates` lands on $p^+$. Round-off does not add up in columns,
+because every step normalises anew. A weight stays positive as long as one step does not shrink it by more than $10^{15}$; under the
+envelope of scale $s$ that is at most $e^{s}$.
 
 - `reciprocal` follows the gradient it is given, $s = -\rho\nabla\mathcal L$. Behind a gradient of half the squared residual it is the
   direct law.
@@ -25,14 +26,17 @@ import optax
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Int, PyTree
 
-from whorl import _check, simplex
-from whorl.policy import envelope
+from whorl import _check
+from whorl.geometry import Geometry, Simplex
+from whorl.policy import admitted
 from whorl.turn import quarter_turn
 
 if TYPE_CHECKING:
-    Columns = Any  # a tree of arrays, which only the run-time checker can look into
+    Parameters = Any  # a tree of arrays, which only the run-time checker can look into
 else:
-    Columns = PyTree[Float[Array, "_d *_columns"]]
+    Parameters = PyTree[Float[Array, "_d *_columns"]]
+COLUMNS = Simplex()
+Kinds = Any  # a tree of geometries, of the same structure
 Predict = Callable[[Any, Any], Array]
 
 
@@ -42,10 +46,11 @@ class RotationalState(NamedTuple):
     made: Int[Array, ""]
 
 
-def reciprocal(scale: ArrayLike, rates: Any = 1.0) -> optax.GradientTransformation:
+def reciprocal(scale: ArrayLike, rates: Any = 1.0, geometry: Any = COLUMNS) -> optax.GradientTransformation:
     """Exponentiated descent along the gradient, with the step that the envelope of `scale` admits.
 
-    `rates` is one number, or a tree like the parameters that holds, for each array, one number or one a column.
+    `rates` is one number, or a tree like the parameters that holds, for each array, one number or one per column. `geometry` is what all
+    arrays live on, or a tree like the parameters with one geometry for each.
 
     Examples:
         >>> import optax
@@ -59,13 +64,13 @@ def reciprocal(scale: ArrayLike, rates: Any = 1.0) -> optax.GradientTransformati
     size = _check.scalar("scale", scale, above=0.0)
 
     def init(params: Any) -> optax.EmptyState:
-        _rates(rates, _checked(params))
+        _rates(rates, _checked(params, geometry)[0])
         return optax.EmptyState()
 
-    def update(updates: Any, state: Any, params: Any = None) -> tuple[Columns, optax.EmptyState]:
-        columns = _checked(params)
-        scores = jax.tree.map(lambda rate, slope: -rate * slope, _rates(rates, columns), updates)
-        return _difference(columns, scores, envelope(size, columns, scores)), state
+    def update(updates: Any, state: Any, params: Any = None) -> tuple[Parameters, optax.EmptyState]:
+        points, kinds = _checked(params, geometry)
+        scores = _each(kinds, _score, points, _rates(rates, points), jax.tree.map(jnp.negative, updates))
+        return _difference(kinds, points, scores, _admitted(size, kinds, points, scores)), state
 
     return optax.GradientTransformation(init, update)
 
@@ -79,6 +84,7 @@ def rotational(
     mu: ArrayLike = 0.1,
     turn: int | None = None,
     rates: Any = 1.0,
+    geometry: Any = COLUMNS,
 ) -> optax.GradientTransformationExtraArgs:
     """Relax at rate `alpha` while turning at rate `omega`, through the leak `mu`.
 
@@ -103,37 +109,45 @@ def rotational(
     fixed = turn
 
     def init(params: Any) -> RotationalState:
-        _rates(rates, _checked(params))
+        _rates(rates, _checked(params, geometry)[0])
         return RotationalState(jnp.zeros((), dtype=jnp.int32))
 
     def update(
         updates: Any, state: Any, params: Any = None, *, inputs: Any = None, targets: Any = None, turn: Any = None, **_: Any
-    ) -> tuple[Columns, RotationalState]:
-        columns = _checked(params)
+    ) -> tuple[Parameters, RotationalState]:
+        points, kinds = _checked(params, geometry)
         _check_given(inputs, targets)
-        straight, turning = _boundary_scores(predict, columns, _rates(rates, columns), inputs, targets, relax, leak)
+        straight, turning = _boundary_scores(predict, points, kinds, _rates(rates, points), inputs, targets, relax, leak)
         plus, minus = (jax.tree.map(lambda b, r, way=way: b + way * amount * r, straight, turning) for way in (1.0, -1.0))
-        step = jnp.minimum(envelope(size, columns, plus), envelope(size, columns, minus))
+        step = jnp.minimum(_admitted(size, kinds, points, plus), _admitted(size, kinds, points, minus))
         sense = _sense(fixed if turn is None else turn, state.made)
         scores = jax.tree.map(lambda up, down: jnp.where(sense > 0, up, down), plus, minus)
-        return _difference(columns, scores, step), RotationalState(state.made + 1)
+        return _difference(kinds, points, scores, step), RotationalState(state.made + 1)
 
     return optax.GradientTransformationExtraArgs(init, update)
 
 
 def _boundary_scores(
-    predict: Predict, params: Columns, rates: Columns, inputs: Any, targets: Any, alpha: Array, mu: Array
-) -> tuple[Columns, Columns]:
+    predict: Predict,
+    params: Parameters,
+    kinds: Kinds,
+    rates: Parameters,
+    inputs: Any,
+    targets: Any,
+    alpha: Array,
+    mu: Array,
+) -> tuple[Parameters, Parameters]:
     """The reciprocal and the unit rotational score, by one linearisation of `predict` and a solve over the outputs."""
     outputs, push = jax.linearize(lambda at: predict(at, inputs), params)
     error = _residual(outputs, targets)
     pull = jax.linear_transpose(push, params)
 
-    def scores(potential: Float[Array, "n"]) -> Columns:
-        return jax.tree.map(jnp.multiply, rates, pull(potential.reshape(outputs.shape))[0])
+    def scores(potential: Float[Array, "n"]) -> Parameters:
+        return _each(kinds, _score, params, rates, pull(potential.reshape(outputs.shape))[0])
 
     def respond(potential: Float[Array, "n"]) -> Float[Array, "n"]:
-        return push(jax.tree.map(simplex.velocity, params, scores(potential))).ravel()
+        moved = _each(kinds, lambda kind, point, score: kind.velocity(point, score), params, scores(potential))
+        return push(moved).ravel()
 
     identity = jnp.eye(error.size, dtype=error.dtype)
     # One column after the other: all at once would hold the Jacobian.
@@ -154,8 +168,15 @@ def _residual(outputs: Array, targets: Any) -> Float[Array, "samples out"]:
     return (aims - outputs).reshape(-1, outputs.shape[-1])
 
 
-def _difference(params: Columns, scores: Columns, size: Array) -> Columns:
-    return jax.tree.map(lambda column, score: simplex.step(column, score, size.astype(column.dtype)) - column, params, scores)
+def _score(kind: Geometry, point: Array, rate: Array, slope: Array) -> Array:
+    return kind.score(point, rate * slope)
+
+
+def _difference(kinds: Kinds, params: Parameters, scores: Parameters, size: Array) -> Parameters:
+    def moved(kind: Geometry, point: Array, score: Array) -> Array:
+        return kind.step(point, score, size.astype(point.dtype)) - point
+
+    return _each(kinds, moved, params, scores)
 
 
 def _sense(turn: ArrayLike | None, made: Array) -> Array:
@@ -174,7 +195,7 @@ def _check_given(inputs: Any, targets: Any) -> None:
         raise ValueError(f"{'inputs' if inputs is None else 'targets'} must be given to update, but there are none")
 
 
-def _rates(rates: Any, columns: Columns) -> Columns:
+def _rates(rates: Any, columns: Parameters) -> Parameters:
     """One rate a column, with an axis in front that meets every entry of the column."""
     wanted = jax.tree.structure(columns)
     # One number alone is for all arrays; a list of numbers is a tree.
@@ -194,30 +215,39 @@ def _rate(path: tuple, column: Array, rate: Any) -> Array:
     return jnp.broadcast_to(values, column.shape[1:])[None]
 
 
-def _checked(params: Any) -> Columns:
-    """Parameters as arrays whose columns are non-negative and sum to one."""
+def _checked(params: Any, geometry: Any) -> tuple[Parameters, Kinds]:
+    """Parameters as arrays inside their geometries, and one geometry for each."""
     if params is None:
         raise ValueError("params must be given to update, since a step depends on where it starts, but there are none")
-    columns = jax.tree_util.tree_map_with_path(_checked_array, params)
-    kinds = {str(column.dtype) for column in jax.tree.leaves(columns)}
+    points = jax.tree_util.tree_map_with_path(_checked_array, params)
+    kinds = {str(point.dtype) for point in jax.tree.leaves(points)}
     if len(kinds) != 1:
         raise ValueError(f"params must hold arrays of one floating type, but the types are {', '.join(sorted(kinds)) or 'none'}")
-    return columns
+    geometries = jax.tree.map(lambda _: geometry, points) if isinstance(geometry, Geometry) else geometry
+    wanted, given = jax.tree.structure(points), jax.tree.structure(geometries, is_leaf=_is_geometry)
+    if given != wanted:
+        raise ValueError(f"geometry must be one geometry or a tree like the parameters, {wanted}, but it is {given}")
+    jax.tree_util.tree_map_with_path(lambda path, kind, point: kind.check(_name(path), point), geometries, points, is_leaf=_is_geometry)
+    return points, geometries
+
+
+def _is_geometry(value: Any) -> bool:
+    return isinstance(value, Geometry)
+
+
+def _name(path: tuple) -> str:
+    return f"params{jax.tree_util.keystr(path)}"
 
 
 def _checked_array(path: tuple, value: Any) -> Array:
-    name = f"params{jax.tree_util.keystr(path)}"
-    column = _check.array(name, value, max(_check.axes(name, value), 1))
-    if not _check.known(column):
-        return column
-    seen = np.asarray(column)
-    if (seen < 0).any():
-        where = tuple(int(i) for i in np.argwhere(seen < 0)[0])
-        raise ValueError(f"{name} must be non-negative, but {_check.entry(where)} is {seen[where]:g}")
-    sums = seen.sum(axis=0)
-    off = np.abs(sums - 1) > _check.mass_tolerance(seen.dtype)
-    if off.any():
-        where = tuple(int(i) for i in np.argwhere(off)[0])
-        which = f"column {where[0] if len(where) == 1 else where}" if where else "its column"
-        raise ValueError(f"columns of {name} must sum to 1, but {which} sums to {sums[where]:.15g}")
-    return column
+    return _check.array(_name(path), value, max(_check.axes(_name(path), value), 1))
+
+
+def _each(geometries: Kinds, act: Callable[..., Any], *trees: Any) -> Any:
+    return jax.tree.map(act, geometries, *trees, is_leaf=_is_geometry)
+
+
+def _admitted(scale: Array, geometries: Kinds, points: Parameters, scores: Parameters) -> Array:
+    """The step that the envelope admits for these scores."""
+    spreads = _each(geometries, lambda kind, point, score: kind.spread(point, score), points, scores)
+    return admitted(scale, jnp.max(jnp.stack(jax.tree.leaves(spreads))))

@@ -20,10 +20,10 @@ from jaxtyping import Array, Bool, Float, Int
 
 from whorl import _check
 from whorl.feedback import Rotational, leaky, rotational
-from whorl.network import Layer, Network, score_jet
 from whorl.response import response
+from whorl.system import Block, System
 
-Scores = tuple[Layer, ...]
+Scores = tuple[Block, ...]
 
 
 class View(eqx.Module):
@@ -36,7 +36,7 @@ class View(eqx.Module):
         True
     """
 
-    net: Network
+    system: System
     straight: Scores  # the reciprocal score b
     turning: Scores  # the rotational score r, for a unit amount
     displacement: Float[Array, ""]  # squared first-order displacement of the scheduled sample under r
@@ -116,7 +116,7 @@ class Native(Policy):
     """Never turn; take the full admissible step of the reciprocal score."""
 
     def decide(self, view: View) -> Decision:
-        step = envelope(self.scale, view.net.layers, view.straight)
+        step = envelope(self.scale, view.system, view.straight)
         return Decision(step, jnp.zeros_like(step))
 
 
@@ -132,32 +132,25 @@ class Adaptive(Policy):
     """Keep room for a turn only where the gate is open; take the native step elsewhere."""
 
     def decide(self, view: View) -> Decision:
-        kept, full = reserved(self.scale, self.omega, view), envelope(self.scale, view.net.layers, view.straight)
+        kept, full = reserved(self.scale, self.omega, view), envelope(self.scale, view.system, view.straight)
         is_open = self.gate(view)
         return Decision(jnp.where(is_open, kept, full), jnp.where(is_open, self.omega, 0.0).astype(full.dtype))
 
 
-def envelope(scale: Array, columns: Any, scores: Any) -> Float[Array, ""]:
-    """The admissible step of an applied score: `scale` over its largest range within a column, or over 1 if that is more.
+def envelope(scale: Array, system: System, scores: Scores) -> Float[Array, ""]:
+    """The admissible step of an applied score: `scale` over its spread, or over 1 if that is more.
 
     Examples:
         >>> from whorl import policy
-        >>> float(policy.envelope(jnp.array(0.1), [jnp.full((2, 1), 0.5)], [jnp.array([[4.0], [0.0]])]))
+        >>> float(policy.envelope(jnp.array(0.1), wh.Network([[[0.5], [0.5]]]), (jnp.array([[4.0], [0.0]]),)))
         0.025
     """
-    return scale / jnp.maximum(1.0, score_range(columns, scores))
+    return admitted(scale, system.spread(scores))
 
 
-def score_range(columns: Any, scores: Any) -> Float[Array, ""]:
-    """The largest difference of scores within a column, on its support, over layers or any other tree of columns."""
-
-    def widest(layer: Array, score: Array) -> Array:
-        inside = layer > 0
-        top = jnp.max(jnp.where(inside, score, -jnp.inf), axis=0)
-        return jnp.max(top - jnp.min(jnp.where(inside, score, jnp.inf), axis=0))
-
-    leaves = zip(jax.tree.leaves(columns), jax.tree.leaves(scores), strict=True)
-    return jnp.max(jnp.stack([widest(layer, score) for layer, score in leaves]))
+def admitted(scale: Array, spread: Array) -> Float[Array, ""]:
+    """The step that the envelope admits for a score of this spread."""
+    return scale / jnp.maximum(1.0, spread)
 
 
 def reserved(scale: Array, omega: Array, view: View) -> Float[Array, ""]:
@@ -169,12 +162,12 @@ def reserved(scale: Array, omega: Array, view: View) -> Float[Array, ""]:
         >>> 0 < float(policy.reserved(jnp.array(0.1), jnp.array(1.0), view)) <= 0.1
         True
     """
-    return jnp.minimum(envelope(scale, view.net.layers, view.combined(omega)), envelope(scale, view.net.layers, view.combined(-omega)))
+    return jnp.minimum(envelope(scale, view.system, view.combined(omega)), envelope(scale, view.system, view.combined(-omega)))
 
 
 def look(
     law: Rotational,
-    net: Network,
+    system: System,
     inputs: Array,
     targets: Array,
     sample: ArrayLike,
@@ -185,18 +178,18 @@ def look(
     """Gather what a policy sees at one state; `plan` is the whole order with its turns, this one update if left out. Nothing is checked."""
     x, y = inputs[sample][None, :], targets[sample][None, :]
     order, turns = (jnp.asarray(sample)[None], jnp.asarray(turn)[None]) if plan is None else plan
-    driven = response(net, x)
-    error = y - driven.flows[-1]
+    driven = response(system, x)
+    error = y - driven.predictions
     straight, turning = (driven.scores(potential) for potential in law.parts(driven, error))
-    _, moved, bent = score_jet(net, x, turning)
+    _, moved, bent = system.jet(x, turning)
     return View(
-        net,
+        system,
         straight,
         turning,
         jnp.sum(moved**2),
         jnp.sum(error * bent),
         jnp.asarray(sample),
-        jnp.asarray(turn, dtype=net.dtype),
+        jnp.asarray(turn, dtype=system.dtype),
         jnp.asarray(number),
         inputs,
         targets,

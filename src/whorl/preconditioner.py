@@ -10,10 +10,10 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from whorl import _check, simplex
+from whorl import _check
 from whorl.feedback import SpectralLaw
-from whorl.network import Layer, push_forward
-from whorl.response import Matrix, Response, jacobian, mobility
+from whorl.response import Response, jacobian, mobility
+from whorl.system import Block, Matrix
 
 
 class Preconditioner(eqx.Module):
@@ -21,7 +21,7 @@ class Preconditioner(eqx.Module):
 
     Examples:
         >>> H = wh.preconditioner(wh.response(net, x), wh.direct())
-        >>> slopes = jax.grad(lambda layers: wh.loss(net.with_layers(layers), x, y))(net.layers)
+        >>> slopes = jax.grad(lambda layers: wh.loss(net.with_blocks(layers), x, y))(net.layers)
         >>> [moved.shape for moved in H @ slopes]
         [(3, 3), (3, 3)]
     """
@@ -29,30 +29,27 @@ class Preconditioner(eqx.Module):
     response: Response
     psi: Matrix  # in zero-sum coordinates
 
-    def __matmul__(self, gradient: Sequence[Layer]) -> tuple[Layer, ...]:
-        """Apply H to a gradient, one array a layer, without building H."""
-        net = self.response.net
-        shapes, wanted = [jnp.shape(layer) for layer in gradient], [layer.shape for layer in net.layers]
+    def __matmul__(self, gradient: Sequence[Block]) -> tuple[Block, ...]:
+        """Apply H to a gradient, one array per block, without building H."""
+        system = self.response.system
+        shapes, wanted = [jnp.shape(slope) for slope in gradient], [block.shape for block in system.blocks]
         if shapes != wanted:
-            raise ValueError(f"gradient must have the shapes {wanted} of the layers, but it has {shapes}")
-        moved = [
-            simplex.velocity(layer, rate[None, :] * jnp.asarray(slope))
-            for layer, rate, slope in zip(net.layers, net.rates, gradient, strict=True)
-        ]
-        answer = push_forward(net, self.response.flows, moved)
+            raise ValueError(f"gradient must have the shapes {wanted} of the blocks, but it has {shapes}")
+        moved = system.velocities_of(system.scores_of([jnp.asarray(slope) for slope in gradient]))
+        answer = system.forward(self.response.trace, moved)
         return self.response.velocities(self.response.lift(self.psi @ self.response.coordinates(answer)))
 
     def dense(self) -> Float[Array, "parameters parameters"]:
-        """The matrix H, in the order of `network.ravel`."""
-        response = self.response
-        half = jacobian(response.net, response.flows[0]) @ mobility(response.net)
+        """The matrix H, in the order of `system.ravel`."""
+        response, system = self.response, self.response.system
+        half = jacobian(system, response.trace[0]) @ mobility(system)
         size = (response.samples, response.outputs, -1)
-        lowered = jnp.einsum("sap,ae->sep", half.reshape(size), simplex.tangent_basis(response.outputs).astype(half.dtype))
+        lowered = jnp.einsum("sap,ae->sep", half.reshape(size), system.basis().astype(half.dtype))
         lowered = lowered.reshape(-1, half.shape[1])
         return lowered.T @ self.psi @ lowered
 
 
-def preconditioner(response: Response, law: SpectralLaw, tol: float = 1e-10) -> Preconditioner:
+def preconditioner(response: Response, law: SpectralLaw, *, tol: float = 1e-10) -> Preconditioner:
     """The preconditioner H of a spectral law (Eq. 16). Modes below `tol` times the largest eigenvalue count as zero.
 
     Examples:
@@ -63,7 +60,7 @@ def preconditioner(response: Response, law: SpectralLaw, tol: float = 1e-10) -> 
     _check.instance("response", response, Response)
     if not isinstance(law, SpectralLaw):
         raise ValueError(f"law must be a spectral law, since only these are preconditioned gradients, but it is {_check.shown(law)}")
-    spectrum = response.spectrum(float(_check.scalar("tol", tol, least=0.0)))
+    spectrum = response.spectrum(tol=float(_check.scalar("tol", tol, least=0.0)))
     kept = spectrum.kept > 0
     # Where a mode does not count, r is asked at the largest eigenvalue: it need not be defined off the spectrum.
     safe = jnp.where(kept, spectrum.eigenvalues, spectrum.eigenvalues[0])

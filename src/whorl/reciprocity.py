@@ -10,10 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Complex, Float
 
-from whorl import _check, simplex
+from whorl import _check
 from whorl._check import Numbers
 from whorl.feedback import Law
-from whorl.response import Matrix, Response
+from whorl.response import Response, need_directions
+from whorl.system import Matrix
 
 
 class ClosedLoop(eqx.Module):
@@ -31,7 +32,7 @@ class ClosedLoop(eqx.Module):
 
     def dense(self) -> Matrix:
         """The loop as a matrix on the flattened fields `(samples, out)`."""
-        basis = np.kron(np.eye(self.response.samples), simplex.tangent_basis(self.response.outputs))
+        basis = np.kron(np.eye(self.response.samples), self.response.system.basis())
         lift = jnp.asarray(basis, dtype=self.reduced.dtype)
         return lift @ self.reduced @ lift.T
 
@@ -128,8 +129,7 @@ def closed_loop(response: Response, law: Law, *, tol: float = 1e-10) -> ClosedLo
     if not isinstance(law, Law):
         raise ValueError(f"law must be a boundary law such as direct() or leaky(0.1), but it is {_check.shown(law)}")
     tol = float(_check.scalar("tol", tol, least=0.0))
-    if response.outputs == 1:
-        raise ValueError("the network must have at least 2 outputs to respond, but it has 1")
+    need_directions(response)
     physical, boundary = response.reduced(), law.matrix(response)
     loop = physical @ boundary
     _check.finite("the closed loop", loop)

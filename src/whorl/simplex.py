@@ -71,6 +71,17 @@ def covariance(column: Float[Array, "d"]) -> Float[Array, "d d"]:
     return jnp.diag(jnp.sum(flows, axis=1)) - flows
 
 
+def covariance_root(column: Float[Array, "d"]) -> Float[Array, "d d"]:
+    r"""A square root $S = \mathrm{diag}(u)(I - uu^\mathsf{T})$ of $Q(p) = SS^\mathsf{T}$, with $u = \sqrt p$.
+
+    Its diagonal is a sum, so that no subtraction spoils it.
+    """
+    root = jnp.sqrt(column)
+    itself = jnp.eye(column.shape[0], dtype=bool)
+    others = jnp.sum(jnp.where(itself, 0.0, column[None, :]), axis=1)
+    return root[:, None] * (jnp.diag(others) - jnp.where(itself, 0.0, jnp.outer(root, root)))
+
+
 def step(column: Column, score: Column, size: ArrayLike) -> Column:
     r"""The normalised exponential step $p_i e^{\eta s_i} / \sum_j p_j e^{\eta s_j}$ (Eq. 4).
 
@@ -88,6 +99,17 @@ def step(column: Column, score: Column, size: ArrayLike) -> Column:
     top = jnp.max(jnp.where(inside, growth, -jnp.inf), axis=0, keepdims=True)
     grown = column * jnp.exp(jnp.where(inside, growth - jax.lax.stop_gradient(top), 0.0))
     return grown / jnp.sum(grown, axis=0, keepdims=True)
+
+
+def geodesic(column: Column, score: Column, size: ArrayLike) -> Column:
+    """The column `size` further along the Shahshahani geodesic that starts with velocity Q(p) s; zero once past the boundary."""
+    half = centred(column, score) * size / 2
+    angle = jnp.sqrt(mean(column, half**2))
+    root = jnp.cos(angle) + half * jnp.sinc(angle / np.pi)
+    # The square hides a crossing: it would send the weight back up. Past half a circle every entry has crossed.
+    moved = jnp.where((root > 0) & (angle < np.pi), column * root**2, 0.0)
+    # A circle keeps the mass only to round-off, and round-off adds up; the division keeps it from doing so.
+    return moved / jnp.sum(moved, axis=0, keepdims=True)
 
 
 def score(column: Column, velocity: Column) -> Column:

@@ -16,16 +16,16 @@ from jaxtyping import Array, Bool, Float, Int
 from whorl import _check, ledger
 from whorl._check import Numbers
 from whorl.ledger import Entry, Ledger, Outcome
-from whorl.network import Network, checked_data, flows
 from whorl.policy import Policy, envelope, look
 from whorl.schedule import drawn
+from whorl.system import System, checked_data
 
 
 class State(eqx.Module):
     """What the next update needs."""
 
-    nonreciprocal: Network
-    native: Network
+    nonreciprocal: System
+    native: System
     losses: tuple[Float[Array, ""], Float[Array, ""]]  # mean over samples, in the same order
     number: Int[Array, ""]
     running: Bool[Array, ""]
@@ -54,13 +54,13 @@ class Pair(eqx.Module):
         'completed 12 updates'
     """
 
-    nonreciprocal: Network
-    native: Network
+    nonreciprocal: System
+    native: System
     ledger: Ledger
     schedule: Int[np.ndarray, "updates"]
     turns: Int[np.ndarray, "updates"]
     updates: Info | None  # for every update, where they were kept
-    states: tuple[Network, Network] | None  # with a leading axis: the start and every stride-th update after it
+    states: tuple[System, System] | None  # with a leading axis: the start and every stride-th update after it
     made: int = eqx.field(static=True)  # updates made before the end, or before it stopped
 
     @property
@@ -78,7 +78,7 @@ class Pair(eqx.Module):
 
 
 def train(
-    net: Network,
+    system: System,
     inputs: Numbers,
     targets: Numbers,
     *,
@@ -102,7 +102,7 @@ def train(
         >>> pair.made, pair.ledger.closed
         (12, True)
     """
-    inputs, targets = checked_data(net, inputs, targets)
+    inputs, targets = checked_data(system, inputs, targets)
     if not isinstance(policy, Policy):
         raise ValueError(
             f"policy must be native(...), step_matched(...), adaptive(...) or your own Policy, but it is {_check.shown(policy)}"
@@ -111,7 +111,7 @@ def train(
     senses = -senses if flip else senses
     policy.check(inputs.shape[0], order.size, None)
     stride = None if stride is None else _check.count("stride", stride)
-    start = begin(net, inputs, targets)
+    start = begin(system, inputs, targets)
     _check.finite("the initial loss", start.losses)
     final, sums, infos, states = run(policy, inputs, targets, start, jnp.asarray(order), jnp.asarray(senses), record, stride)
     made = int(final.number)
@@ -129,15 +129,15 @@ def how_it_ended(made: int, scheduled: int) -> str:
     return f"stopped before update {made}: a learner would have left the interior of a simplex there"
 
 
-def begin(net: Network, inputs: Array, targets: Array) -> State:
+def begin(system: System, inputs: Array, targets: Array) -> State:
     """Both learners at one state."""
-    at = mean_loss(net, inputs, targets)
-    return State(net, net, (at, at), jnp.zeros((), dtype=jnp.int32), jnp.ones((), dtype=bool))
+    at = mean_loss(system, inputs, targets)
+    return State(system, system, (at, at), jnp.zeros((), dtype=jnp.int32), jnp.ones((), dtype=bool))
 
 
-def mean_loss(net: Network, inputs: Array, targets: Array) -> Float[Array, ""]:
+def mean_loss(system: System, inputs: Array, targets: Array) -> Float[Array, ""]:
     """Half the squared residual, mean over samples, of data that were checked before."""
-    return jnp.sum((targets - flows(net, inputs)[-1]) ** 2) / (2 * inputs.shape[0])
+    return jnp.sum((targets - system.outputs(inputs)) ** 2) / (2 * inputs.shape[0])
 
 
 def update(
@@ -157,17 +157,17 @@ def update(
     view = policy.seen(look(policy.law, state.nonreciprocal, inputs, targets, sample, turn, state.number, plan))
     other = look(policy.law, state.native, inputs, targets, sample, turn, state.number, plan)
     choice = policy.decide(view)
-    own, native_step = (envelope(policy.scale, seen.net.layers, seen.straight) for seen in (view, other))
+    own, native_step = (envelope(policy.scale, seen.system, seen.straight) for seen in (view, other))
 
-    def moved(amount: Array, size: Array) -> tuple[Network, Array]:
-        net = view.net.stepped(view.combined(amount), size)
-        return net, mean_loss(net, inputs, targets)
+    def moved(amount: Array, size: Array) -> tuple[System, Array]:
+        there = view.system.stepped(view.combined(amount), size)
+        return there, mean_loss(there, inputs, targets)
 
     plus, plus_loss = moved(choice.amount, choice.step)
     minus, minus_loss = moved(-choice.amount, choice.step)
     _, zero_loss = moved(jnp.zeros_like(choice.amount), choice.step)
     _, own_loss = moved(jnp.zeros_like(choice.amount), own)
-    native = other.net.stepped(other.straight, native_step)
+    native = other.system.stepped(other.straight, native_step)
     native_loss = mean_loss(native, inputs, targets)
     # Each loss is rounded to one number here. Left to itself the compiler contracts the last product of a loss with the differences
     # below into one operation with other last bits, and over many updates the account drifts away from the gap. It cannot do so
@@ -192,8 +192,7 @@ def _guarded(before: State, after: State, info: Info) -> tuple[State, Info]:
     """Stay put, with an empty account, once a weight would vanish or a number overflow."""
     sound = before.running & jnp.all(jnp.isfinite(jnp.stack(after.losses))) & jnp.all(jnp.isfinite(jnp.stack(jax.tree.leaves(info.entry))))
     for old, new in ((before.nonreciprocal, after.nonreciprocal), (before.native, after.native)):
-        for p, q in zip(old.layers, new.layers, strict=True):
-            sound = sound & jnp.all((p > 0) == (q > 0))
+        sound = sound & old.kept(new)
     kept = jax.tree.map(lambda new, old: jnp.where(sound, new, old), after, before)
     kept = eqx.tree_at(lambda state: state.running, kept, sound)
     return kept, jax.tree.map(lambda leaf: jnp.where(sound, leaf, jnp.zeros_like(leaf)), info)
@@ -202,7 +201,7 @@ def _guarded(before: State, after: State, info: Info) -> tuple[State, Info]:
 @eqx.filter_jit
 def run(
     policy: Policy, inputs: Array, targets: Array, start: State, order: Array, turns: Array, record: bool, stride: int | None
-) -> tuple[State, Entry, Info | None, tuple[Network, Network] | None]:
+) -> tuple[State, Entry, Info | None, tuple[System, System] | None]:
     """All scheduled updates of a pair: its last state, its account, and what was asked to be kept. Nothing is checked here."""
     updates = order.shape[0]
     frames = None if stride is None else _frames(start, updates // stride + 1)
@@ -230,12 +229,12 @@ def added(sums: Entry, lost: Entry, terms: Entry) -> tuple[Entry, Entry]:
     return total, jax.tree.map(lambda gone, old, new, whole: gone + missed(old, new, whole), lost, sums, terms, total)
 
 
-def _frames(start: State, count: int) -> tuple[Network, Network]:
+def _frames(start: State, count: int) -> tuple[System, System]:
     pair = (start.nonreciprocal, start.native)
     return jax.tree.map(lambda leaf: jnp.zeros((count, *leaf.shape), dtype=leaf.dtype).at[0].set(leaf), pair)
 
 
-def _with_frame(frames: tuple[Network, Network], state: State, stride: int | None) -> tuple[Network, Network]:
+def _with_frame(frames: tuple[System, System], state: State, stride: int | None) -> tuple[System, System]:
     """Write the state where the next frame belongs; only the last write before the frame is full stays."""
     assert stride is not None
     at = (state.number + stride - 1) // stride

@@ -10,8 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from whorl import _check, simplex
-from whorl.response import Fields, Matrix, Response
+from whorl import _check
+from whorl.response import Response
+from whorl.system import Fields, Matrix
 
 
 def quarter_turn(outputs: int) -> Float[np.ndarray, "out out"]:
@@ -62,11 +63,11 @@ def turned(response: Response, skew: Array | None, field: Fields) -> Fields:
 
 
 def joint_skew(response: Response, skew: Array | None) -> Matrix:
-    """The skew matrix over all samples in zero-sum coordinates."""
+    """The skew matrix over all samples in the coordinates of the fields."""
     samples, outputs = response.samples, response.outputs
     matrix = checked_skew(response, skew)
     whole = jnp.kron(jnp.eye(samples, dtype=matrix.dtype), matrix) if matrix.shape[0] == outputs else matrix
-    basis = jnp.asarray(np.kron(np.eye(samples), simplex.tangent_basis(outputs)), dtype=matrix.dtype)
+    basis = jnp.asarray(np.kron(np.eye(samples), response.system.basis()), dtype=matrix.dtype)
     return basis.T @ whole @ basis
 
 
@@ -79,8 +80,8 @@ def checked_skew(response: Response, skew: Array | None) -> Matrix:
                 f"the rotational law must have at least 3 outputs to turn one sample, but there are {outputs}: "
                 "give skew=sample_turn(samples, outputs) to mix samples"
             )
-        return jnp.asarray(quarter_turn(outputs), dtype=response.net.dtype)
-    given = skew.astype(response.net.dtype)
+        return jnp.asarray(quarter_turn(outputs), dtype=response.system.dtype)
+    given = skew.astype(response.system.dtype)
     _check_skew(given, samples, outputs)
     return given
 

@@ -74,7 +74,7 @@ def test_the_recorded_state_gives_the_librarys_response():
         state |= {f"column_{number + 1}_{c + 1}_{r + 1}": float(value) for (r, c), value in np.ndenumerate(np.asarray(layer))}
     found = matched(state, 3)
     np.testing.assert_allclose(found.response, np.asarray(MATCHED.reduced()), atol=1e-14)
-    by_layer = np.asarray(MATCHED.by_layer())[-1]
+    by_layer = np.asarray(MATCHED.by_block())[-1]
     np.testing.assert_allclose(found.top, tangent_basis(3).T @ by_layer @ tangent_basis(3), atol=1e-14)
     assert len(found.ways) == 1
     with pytest.raises(ValueError, match="layer 1 must be recorded whole"):

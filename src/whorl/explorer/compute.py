@@ -11,8 +11,8 @@ import numpy as np
 from whorl.explorer import programs, system
 from whorl.explorer.state import State
 from whorl.ledger import TERMS
-from whorl.network import Network
 from whorl.simplex import tangent_basis
+from whorl.systems.layered import Network
 
 TURNING: tuple[str, ...] = ("step_matched", "adaptive")
 PLANE = tangent_basis(3)  # orthonormal coordinates of the zero-sum plane

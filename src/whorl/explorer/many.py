@@ -10,8 +10,8 @@ from whorl.ensemble import stack, train_many
 from whorl.explorer import system
 from whorl.explorer.state import NETWORKS, State
 from whorl.feedback import leaky, rotational
-from whorl.network import Network
 from whorl.policy import adaptive, step_matched
+from whorl.systems.layered import Network
 
 LEAST_LEAK = 1e-9  # stands for the repair law, which three hundred networks at once do not have
 
@@ -65,7 +65,7 @@ def _networks(state: State, members: list[system.Draws]) -> Network:
         logits = np.concatenate([member[0][number] for member in members], axis=1)
         wide = Network.random((logits.shape[1], 3), imbalance=state.imbalance, floor=state.floor, logits=[logits])
         layers.append(jnp.asarray(np.asarray(wide.layers[0]).reshape(3, NETWORKS, 3).swapaxes(0, 1)))
-    return _frame(state.depth).with_layers(layers)
+    return _frame(state.depth).with_blocks(layers)
 
 
 @functools.lru_cache(maxsize=8)

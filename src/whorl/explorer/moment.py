@@ -9,9 +9,9 @@ import numpy as np
 from whorl.explorer import programs, system
 from whorl.explorer.compute import run
 from whorl.explorer.state import State
-from whorl.network import Network
 from whorl.reciprocity import certify, closed_loop
 from whorl.response import response
+from whorl.systems.layered import Network
 
 HEIGHT = np.sqrt(3) / 2
 ACROSS: np.ndarray = np.linspace(0, 1, 49)

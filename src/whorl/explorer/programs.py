@@ -18,9 +18,9 @@ from whorl.explorer.state import MAX_DEPTH, State
 from whorl.explorer.system import base
 from whorl.feedback import Direct, Leaky, Repair, Rotational, SpectralLaw, leaky, repair, rotational
 from whorl.ledger import Entry
-from whorl.network import Network, flows
 from whorl.policy import GATES, Adaptive, Decision, Native, Policy, StepMatched, View
 from whorl.response import Matrix, Response, response
+from whorl.systems.layered import Network
 from whorl.trajectory import begin, run
 
 LAWS = (Direct, Repair, Leaky)
@@ -126,7 +126,7 @@ def paths(given: Given, rule: AnyPolicy, numbers: Int[Array, "two"], which: Int[
     guided, native = jax.tree.map(lambda leaf: _stayed(leaf[which], final.number[which]), states)
     learner = jax.tree.map(lambda own, other: jnp.where(straight, other, own), guided, native)
     stream, loops = jax.vmap(lambda net: _seen(net, given.watched, rule.law))(learner)
-    other = jax.vmap(lambda net: flows(net, given.watched)[-1])(native)
+    other = jax.vmap(lambda net: net.outputs(given.watched))(native)
     entry, amount = jax.tree.map(lambda leaf: jnp.where(straight, 0.0, leaf[which]), (infos.entry, infos.amount))
     return Paths(final.number, first.losses[0], infos.losses, entry, amount, learner.layers, stream, loops, other)
 
@@ -139,7 +139,7 @@ def _stayed(frames: Array, made: Array) -> Array:
 def _seen(net: Network, inputs: Array, behind: Rotational) -> tuple[tuple[Array, ...], Array]:
     """The flows of one sample, and the loop the law closes around it in zero-sum coordinates."""
     seen = response(net, inputs)
-    return flows(net, inputs), seen.reduced() @ behind.matrix(seen)
+    return net.trace(inputs), seen.reduced() @ behind.matrix(seen)
 
 
 @eqx.filter_jit
@@ -153,7 +153,7 @@ def coefficients(net: Network, inputs: Array, targets: Array, behind: Rotational
     """The coefficient Q of a turn that the first sample drives, with one column of the last layer at each of `points`."""
 
     def one(point: Array) -> Array:
-        moved = net.with_layers([*net.layers[:-1], net.layers[-1].at[:, column].set(point)])
+        moved = net.with_blocks([*net.layers[:-1], net.layers[-1].at[:, column].set(point)])
         return curvature(moved, inputs, targets, selected=0, law=behind).coefficient
 
     return jax.vmap(one)(points)

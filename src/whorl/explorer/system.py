@@ -10,8 +10,8 @@ import numpy as np
 
 from whorl.explorer.state import MAX_EPOCHS, SAMPLES, Shares, State
 from whorl.feedback import Law, SpectralLaw, direct, leaky, repair, rotational
-from whorl.network import Network
 from whorl.schedule import fair_turns, fixed, permuted
+from whorl.systems.layered import Network
 from whorl.task import Task
 
 UPDATES = SAMPLES * MAX_EPOCHS

@@ -14,15 +14,15 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from whorl import network
 from whorl.curvature import curvature, turn_scores
 from whorl.feedback import direct, rotational
 from whorl.figures import _style as style
 from whorl.flow import flow
-from whorl.network import Network
 from whorl.policy import adaptive
 from whorl.reciprocity import certify, closed_loop
 from whorl.response import response
+from whorl.system import loss
+from whorl.systems.layered import Network
 from whorl.trajectory import Pair, train
 
 TABLES: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ def circuit(axes: Axes) -> None:
     axes.set(xlim=(-0.1, 10), ylim=(0, 6.5))
     axes.set_axis_off()
     net = Network.random((3, 3, 3), imbalance=1.6, floor=0.05, seed=4)
-    amounts = [np.asarray(row[0]) for row in network.flows(net, jnp.asarray([[0.5, 0.3, 0.2]]))]
+    amounts = [np.asarray(row[0]) for row in net.trace(jnp.asarray([[0.5, 0.3, 0.2]]))]
     across, up = (0.7, 3.1, 5.5), (5.35, 4.15, 2.95)
     for layer, weights in enumerate(net.layers):
         for source in range(3):
@@ -135,7 +135,7 @@ def loss_over(grid: np.ndarray) -> np.ndarray:
 
     def at(first: jax.Array, second: jax.Array) -> jax.Array:
         upper, lower = jnp.stack([second, 1 - second, jnp.zeros_like(second)]), jnp.asarray([0.0, 0.0, 1.0])
-        return network.loss(whole.with_layers([jnp.stack([first, 1 - first])[:, None], jnp.stack([upper, lower], axis=1)]), SOURCE, TARGET)
+        return loss(whole.with_blocks([jnp.stack([first, 1 - first])[:, None], jnp.stack([upper, lower], axis=1)]), SOURCE, TARGET)
 
     whole = two_shares(*START)
     first, second = np.meshgrid(grid, grid)
@@ -149,7 +149,7 @@ def landscape(axes: Axes, heights: np.ndarray, omega: float, title: str) -> None
     axes.contourf(GRID, GRID, heights, levels, cmap="Greys", alpha=0.45)
     axes.contour(GRID, GRID, heights, levels, colors="#8a8a8a", linewidths=0.35)
     net = two_shares(*START)
-    across, up = shares(flow(net, SOURCE, TARGET, rotational(1.0, omega), np.linspace(0.0, 5.0, 81)).net)
+    across, up = shares(flow(net, SOURCE, TARGET, rotational(1.0, omega), np.linspace(0.0, 5.0, 81)).system)
     colour, line = (style.PURPLE, "--") if omega else (style.BLUE, "-")
     axes.plot(across, up, color=colour, linestyle=line, linewidth=1.5, gid="path", zorder=3)
     _arrows(axes, net)
@@ -165,7 +165,7 @@ def landscape(axes: Axes, heights: np.ndarray, omega: float, title: str) -> None
 def _arrows(axes: Axes, net: Network) -> None:
     """Descent and skew velocity at the common start; the skew one lies along the level set."""
     driven = response(net, SOURCE)
-    error = TARGET - np.asarray(driven.flows[-1])
+    error = TARGET - np.asarray(driven.predictions)
     for potential, colour, label, shift in zip(
         rotational(1.0, OMEGA).parts(driven, error), (style.BLUE, style.GOLD), ("descent", "skew"), ((5, 1), (-3, -3)), strict=True
     ):
@@ -187,7 +187,7 @@ def one_step(axes: Axes, start: list[float], target: list[float], name: str) -> 
 
     def after(amount: float) -> float:
         scores = [b + amount * r for b, r in zip(straight, turning, strict=True)]
-        return float(network.loss(net.stepped(scores, STEP), SOURCE, [target]))
+        return float(loss(net.stepped(scores, STEP), SOURCE, [target]))
 
     amounts = np.linspace(-1.35, 1.35, 55)
     still = after(0.0)

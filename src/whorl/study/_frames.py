@@ -8,8 +8,8 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from whorl.network import Network
 from whorl.simplex import tangent_basis
+from whorl.systems.layered import Network
 
 Table = dict[str, np.ndarray]
 Tables = dict[str, Table]
@@ -46,7 +46,7 @@ def ordered(table: Table, *keys: str) -> Table:
 def network(layers: np.ndarray) -> Network:
     """A network from (depth, 3, 3), or a stack of them from (many, depth, 3, 3)."""
     like = Network([np.full((3, 3), 1 / 3)] * layers.shape[-3])
-    net = like.with_layers([jnp.asarray(layers[..., number, :, :]) for number in range(layers.shape[-3])])
+    net = like.with_blocks([jnp.asarray(layers[..., number, :, :]) for number in range(layers.shape[-3])])
     if layers.ndim == 3:
         return net
     # Every network of a stack has its own rates, as `whorl.stack` makes them.

@@ -12,8 +12,8 @@ import numpy as np
 from whorl.ensemble import Ensemble, stack, train_many
 from whorl.feedback import leaky, rotational
 from whorl.foresight import TURNS, Rollout, rollout, steps
-from whorl.network import Network
 from whorl.study import _frames, draws
+from whorl.systems.layered import Network
 
 MAIN = ("turns", "halves", "quarters", "random", "straight")
 TERMS = ("even", "handedness", "step", "drift")

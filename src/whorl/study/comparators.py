@@ -13,10 +13,10 @@ import numpy as np
 
 from whorl import _fused, baseline
 from whorl._programs import in_chunks, native_program
-from whorl.network import Network
 from whorl.study import draws
 from whorl.study._frames import Table, product
 from whorl.study.arms import narrow
+from whorl.systems.layered import Network
 from whorl.trajectory import mean_loss
 
 LEARNERS = ("longer", "finer", "full_batch")
@@ -94,6 +94,6 @@ def _gradient_program() -> Callable[..., Any]:
     def one(net: Network, x: jax.Array, y: jax.Array, scale: jax.Array, count: jax.Array) -> Any:
         start = baseline.State(net, jnp.zeros((), dtype=jnp.int32), jnp.ones((), dtype=bool))
         end = jax.lax.fori_loop(0, count, lambda _, state: baseline.update(rule, x, y, state, scale)[0], start)
-        return end.net, mean_loss(end.net, x, y), end.running
+        return end.system, mean_loss(end.system, x, y), end.running
 
     return eqx.filter_jit(jax.vmap(one, in_axes=(0, 0, 0, 0, None)))

@@ -15,10 +15,11 @@ import numpy as np
 from whorl.baseline import gauss_newton
 from whorl.curvature import curvature, turn_scores
 from whorl.feedback import leaky, rotational
-from whorl.network import Network, flows, loss
 from whorl.response import Response, response
 from whorl.study import _frames, draws
 from whorl.study._frames import Parts, Table, Tables
+from whorl.system import loss
+from whorl.systems.layered import Network
 from whorl.turn import quarter_turn
 
 FULL = 6  # directions of a connected network with three sources and three outputs
@@ -57,9 +58,9 @@ def _measured(depth: int) -> Callable[..., Any]:
     like, turn = _frames.network(np.full((depth, 3, 3), 1 / 3)), np.asarray(quarter_turn(3))
 
     def one(layers: Any, x: Any, x_star: Any, y_star: Any, alpha: Any, omegas: Any) -> Any:
-        net = like.with_layers(list(layers))
+        net = like.with_blocks(list(layers))
         joint, driven = response(net, x), response(net, x_star)
-        error = y_star - driven.flows[-1]
+        error = y_star - driven.predictions
 
         def mode(omega: Any) -> Any:
             law = rotational(alpha, omega)
@@ -79,10 +80,10 @@ def _updated(depth: int) -> Callable[..., Any]:
     like = _frames.network(np.full((depth, 3, 3), 1 / 3))
 
     def one(state: Any, x: Any, y: Any, leak: Any, step: Any) -> Any:
-        first, second = (like.with_layers(list(layers)) for layers in state)
+        first, second = (like.with_blocks(list(layers)) for layers in state)
         joint = response(first, x)
-        by_sum = first.stepped(joint.scores(leaky(leak)(joint, y - joint.flows[-1])), step)
-        by_newton = second.stepped(gauss_newton(leak).scores(second, x, y - flows(second, x)[-1]), step)
+        by_sum = first.stepped(joint.scores(leaky(leak)(joint, y - joint.predictions)), step)
+        by_newton = second.stepped(gauss_newton(leak).scores(second, x, y - second.outputs(x)), step)
         return jnp.stack(by_sum.layers), jnp.stack(by_newton.layers)
 
     return jax.jit(jax.vmap(one, in_axes=(0, 0, 0, None, None)))
@@ -93,7 +94,7 @@ def _losses(depth: int) -> Callable[..., Any]:
     like = _frames.network(np.full((depth, 3, 3), 1 / 3))
 
     def one(layers: Any, x: Any, y: Any) -> Any:
-        return loss(like.with_layers(list(layers)), x, y)
+        return loss(like.with_blocks(list(layers)), x, y)
 
     return jax.jit(jax.vmap(jax.vmap(one, in_axes=(0, None, None))))
 

@@ -14,10 +14,10 @@ import numpy as np
 
 from whorl.curvature import curvature, turn_scores
 from whorl.feedback import rotational
-from whorl.network import loss
 from whorl.response import response
 from whorl.study import _frames, bootstrap, draws
 from whorl.study._frames import Parts, Table, Tables
+from whorl.system import loss
 from whorl.turn import quarter_turn
 
 SIDES = ("loss_plus", "loss_minus", "loss_still", "back_plus", "back_minus", "back_still")
@@ -47,12 +47,12 @@ def _measured(depth: int) -> Callable[..., Any]:
     like, turn = _frames.network(np.full((depth, 3, 3), 1 / 3)), np.asarray(quarter_turn(3))
 
     def one(layers: Any, x: Any, y: Any, step: Any) -> Any:
-        net, law = like.with_layers(list(layers)), rotational()
+        net, law = like.with_blocks(list(layers)), rotational()
         local = curvature(net, x, y, selected=0, law=law)
         straight, turning = turn_scores(net, x, y, selected=0, law=law)
         driven = response(net, x, selected=0)
-        error = y[:1] - driven.flows[-1]
-        errors = y - response(net, x).flows[-1]
+        error = y[:1] - driven.predictions
+        errors = y - response(net, x).predictions
 
         def after(size: Any, amount: float) -> Any:
             return loss(net.stepped([b + amount * r for b, r in zip(straight, turning, strict=True)], size), x, y, mean=True)

@@ -15,10 +15,10 @@ import numpy as np
 from whorl.ensemble import Ensemble, train_many
 from whorl.feedback import leaky, rotational
 from whorl.ledger import TERMS
-from whorl.network import Network
 from whorl.policy import Adaptive, Native, Policy, StepMatched, adaptive, native, step_matched
 from whorl.sweep import draws
 from whorl.sweep.plan import Cases
+from whorl.systems.layered import Network
 
 Train = Callable[..., Ensemble]
 Rows = dict[str, np.ndarray]
@@ -132,7 +132,7 @@ def stacked(layers: np.ndarray) -> Network:
     """A stack of networks from (cases, depth, width, width)."""
     cases, depth, _, width = layers.shape
     like = Network([np.full((width, width), 1 / width)] * depth)
-    net = like.with_layers([jnp.asarray(layers[:, number]) for number in range(depth)])
+    net = like.with_blocks([jnp.asarray(layers[:, number]) for number in range(depth)])
     return eqx.tree_at(lambda many: many.rates, net, tuple(jnp.ones((cases, width)) for _ in range(depth)))
 
 

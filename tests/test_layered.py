@@ -13,7 +13,8 @@ from hypothesis import given
 import oracle
 import strategies
 import whorl as wh
-from whorl import _check, network
+from whorl import _check, system
+from whorl.systems import layered
 
 WIDTHS = (2, 4, 3)
 LOGITS = [np.random.default_rng(0).standard_normal((4, 2)), np.random.default_rng(1).standard_normal((3, 4))]
@@ -119,22 +120,20 @@ def test_predictions_are_the_product_of_the_layers(problem):
 def test_flows_are_what_enters_each_layer_and_what_leaves_the_last():
     net = wh.Network.random(WIDTHS, seed=1)
     (first, second), _ = oracle.arrays(net)
-    for flow, expected in zip(
-        network.flows(net, jnp.asarray(INPUTS)), [INPUTS, INPUTS @ first.T, INPUTS @ first.T @ second.T], strict=True
-    ):
+    for flow, expected in zip(net.trace(jnp.asarray(INPUTS)), [INPUTS, INPUTS @ first.T, INPUTS @ first.T @ second.T], strict=True):
         np.testing.assert_allclose(flow, expected, rtol=1e-15)
 
 
 def test_downstream_maps_lead_from_behind_each_layer_to_the_outputs():
     net = wh.Network.random((2, 4, 3, 3), seed=1)
     (_, second, third), _ = oracle.arrays(net)
-    for onward, expected in zip(network.downstream(net), [third @ second, third, np.eye(3)], strict=True):
+    for onward, expected in zip(layered.downstream(net), [third @ second, third, np.eye(3)], strict=True):
         np.testing.assert_allclose(onward, expected, rtol=1e-15)
 
 
 def test_pull_back_is_the_transpose_of_the_downstream_maps():
     net, potential = wh.Network.random((2, 4, 3, 3), seed=1), TARGETS - 0.1
-    for field, onward in zip(network.pull_back(net.layers, jnp.asarray(potential)), network.downstream(net), strict=True):
+    for field, onward in zip(layered.pull_back(net.layers, jnp.asarray(potential)), layered.downstream(net), strict=True):
         np.testing.assert_allclose(field, potential @ np.asarray(onward), rtol=1e-14)
 
 
@@ -144,7 +143,7 @@ def test_push_forward_is_the_jacobian(problem):
     layers, _ = oracle.arrays(net)
     moving = [np.random.default_rng(2).standard_normal(layer.shape) for layer in layers]
     theta = np.concatenate([moved.T.ravel() for moved in moving])
-    pushed = network.push_forward(net, network.flows(net, jnp.asarray(inputs)), [jnp.asarray(moved) for moved in moving])
+    pushed = net.forward(net.trace(jnp.asarray(inputs)), [jnp.asarray(moved) for moved in moving])
     expected = (oracle.jacobian(layers, inputs) @ theta).reshape(pushed.shape)
     np.testing.assert_allclose(pushed, expected, rtol=0, atol=1e-14 * np.abs(theta).sum())
 
@@ -156,7 +155,7 @@ def test_the_jet_along_the_exponential_path_has_the_derivatives_of_the_oracle(pr
     score = [np.random.default_rng(3).standard_normal(layer.shape) for layer in layers]
     paths = [oracle.step_derivatives(layer, s) for layer, s in zip(layers, score, strict=True)]
     first, second = ([jnp.asarray(path[order]) for path in paths] for order in (0, 1))
-    value, speed, bend = network.jet(net, jnp.asarray(inputs), first, second)
+    value, speed, bend = layered.jet(net, jnp.asarray(inputs), first, second)
     # Both sums run over terms no larger than the squared total score, and cancel down to round-off of that.
     size = sum(np.abs(s).max() for s in score)
     expected = oracle.path_derivatives(layers, inputs, score)
@@ -172,13 +171,13 @@ def test_the_jet_is_what_two_nested_forward_derivatives_give():
 
     def outputs(t):
         moved = [p + t * a + t**2 / 2 * b for p, a, b in zip(net.layers, first, second, strict=True)]
-        return network.flows(net.with_layers(moved), jnp.asarray(INPUTS))[-1]
+        return net.with_blocks(moved).outputs(jnp.asarray(INPUTS))
 
     def speed(t):
         return jax.jvp(outputs, (t,), (1.0,))[1]
 
     for found, expected in zip(
-        network.jet(net, jnp.asarray(INPUTS), first, second), [outputs(0.0), *jax.jvp(speed, (0.0,), (1.0,))], strict=True
+        layered.jet(net, jnp.asarray(INPUTS), first, second), [outputs(0.0), *jax.jvp(speed, (0.0,), (1.0,))], strict=True
     ):
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14)
 
@@ -209,9 +208,9 @@ def test_the_loss_is_half_the_squared_residual_in_sum_or_mean():
 def test_parameters_are_listed_column_after_column_and_back():
     net = wh.Network.random(WIDTHS, seed=1)
     layers, _ = oracle.arrays(net)
-    theta = network.ravel(net.layers)
+    theta = system.ravel(net.geometries, net.layers)
     np.testing.assert_array_equal(theta, [layers[n][row, column] for n, row, column in oracle.columns(layers)])
-    for again, layer in zip(network.unravel(net.layers, theta), layers, strict=True):
+    for again, layer in zip(system.unravel(net.geometries, net.layers, theta), layers, strict=True):
         np.testing.assert_array_equal(again, layer)
 
 

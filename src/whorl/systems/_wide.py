@@ -10,23 +10,27 @@ matters, and narrow layers therefore go the careful way of `simplex.centred`.
 """
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from whorl.network import Flows, Layer, Network, pull_back
+if TYPE_CHECKING:
+    from whorl.systems.layered import Network
+
+Layer = Float[Array, "_out _in"]
+Flows = Float[Array, "samples _width"]
 
 WIDE = 128  # from this width on, the layer sum of a response costs more than memory should hold
 
 
-def is_wide(net: Network) -> bool:
+def is_wide(widths: Sequence[int]) -> bool:
     """Whether any layer is wide enough for the passes to count."""
-    return max(net.widths) >= WIDE
+    return max(widths) >= WIDE
 
 
-def velocities(net: Network, flows: Sequence[Flows], potential: Flows) -> tuple[Layer, ...]:
+def velocities(net: "Network", flows: Sequence[Flows], behind: Sequence[Flows]) -> tuple[Layer, ...]:
     r"""The velocity $M J^\mathsf{T} v$ of every layer, with averages from the fields carried back."""
-    behind = pull_back(net.layers, potential)
     before = (behind[0] @ net.layers[0], *behind[:-1])
     result = []
     for layer, rate, flow, field, carried in zip(net.layers, net.rates, flows[:-1], behind, before, strict=True):
@@ -35,9 +39,8 @@ def velocities(net: Network, flows: Sequence[Flows], potential: Flows) -> tuple[
     return tuple(result)
 
 
-def apply_single(net: Network, flows: Sequence[Flows], potential: Flows) -> Flows:
+def answer_single(net: "Network", flows: Sequence[Flows], behind: Sequence[Flows]) -> Flows:
     """K* v for one sample: two passes over each layer and nothing of a layer's size written."""
-    behind = pull_back(net.layers, potential)
     before = (behind[0] @ net.layers[0], *behind[:-1])
     moved = jnp.zeros_like(flows[0])
     for layer, rate, flow, field, carried in zip(net.layers, net.rates, flows[:-1], behind, before, strict=True):
@@ -47,16 +50,14 @@ def apply_single(net: Network, flows: Sequence[Flows], potential: Flows) -> Flow
     return moved
 
 
-def jet_single(
-    net: Network, inputs: Flows, driving: Sequence[Float[Array, "1 _width"]], potential: Float[Array, "1 _out"]
-) -> tuple[Flows, Flows, Flows]:
-    r"""`network.jet` along the exponential path that a potential on one sample drives: one product a layer, nothing of its size written.
+def jet_single(net: "Network", inputs: Flows, driving: Sequence[Flows], behind: Sequence[Flows]) -> tuple[Flows, Flows, Flows]:
+    r"""`layered.jet` along the exponential path that a potential on one sample drives: one product a layer, nothing of its size written.
 
     With scores $s_i = c_i w$, averages $m_i$ and variances $v_i$, the derivatives of a layer act on flows as
     $Ax = w \circ P(c \circ x) - P(m \circ x)$ and $Bx = w^2 \circ P(c^2 \circ x) - 2w \circ P(cm \circ x) + P((m^2 - v) \circ x)$.
     """
     x0, x1, x2 = inputs, jnp.zeros_like(inputs), jnp.zeros_like(inputs)
-    for layer, rate, flow, w in zip(net.layers, net.rates, driving[:-1], pull_back(net.layers, potential), strict=True):
+    for layer, rate, flow, w in zip(net.layers, net.rates, driving[:-1], behind, strict=True):
         c = rate[None, :] * flow
         first, second = jnp.split(jnp.concatenate([w, w**2]) @ layer, 2)
         m, variance = c * first, c**2 * (second - first**2)

@@ -1,0 +1,343 @@
+r"""What a block of parameters lives on, and how it may move there (Eqs. 1, 2, 3, 4 for the simplex).
+
+A block is one array of parameters, and its geometry says three things. *Where it may be*: columns on a simplex, positive numbers, any
+numbers. *How it answers a slope*: the mobility $M$ turns the slope $g = J^\mathsf{T}v$ into the velocity $Mg$. *How it takes a finite
+step*: along a score $s$, which `score` makes from the slope, so that the path stays where it may be and starts with that velocity.
+
+| geometry | step of size $\eta$ | velocity | score of a slope $g$ |
+|---|---|---|---|
+| `Simplex` | $p_i e^{\eta s_i} / \sum_j p_j e^{\eta s_j}$ | $Q(p)s$ | $g$ |
+| `Positive` | $x e^{\eta s}$ | $x s$ | $m(x) g / x$ |
+| `Flat` | $x + \eta s$ | $s$ | $g$ |
+
+Rates multiply the slope before the geometry sees it. The step of a learner is bounded by the `spread` of its score: within a column the
+largest difference, elsewhere the largest size. To write a geometry of your own, subclass `Geometry`.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+from jaxtyping import Array, Bool, Float
+
+from whorl import _check, simplex
+
+Block = Float[Array, "..."]
+Vector = Float[Array, "_size"]
+Rows = Float[Array, "n _size"]
+
+
+class Geometry(eqx.Module):
+    """What one block of parameters lives on. All functions act on the whole block.
+
+    Examples:
+        >>> from whorl.geometry import Flat, Positive, Simplex
+        >>> point, score = jnp.array([0.5, 0.3, 0.2]), jnp.array([1.0, 0.0, 0.0])
+        >>> [float(kind.step(point, score, 0.1).sum().round(6)) for kind in (Simplex(), Positive(), Flat())]
+        [1.0, 1.052585, 1.1]
+    """
+
+    @abstractmethod
+    def check(self, name: str, point: Block) -> None:
+        """Refuse a point that does not lie inside, in one sentence that begins with `name`."""
+
+    @abstractmethod
+    def step(self, point: Block, score: Block, size: ArrayLike) -> Block:
+        """The point a finite step along a score away."""
+
+    @abstractmethod
+    def velocity(self, point: Block, score: Block) -> Block:
+        """The first derivative of `step` at size zero."""
+
+    @abstractmethod
+    def acceleration(self, point: Block, score: Block) -> Block:
+        """The second derivative of `step` at size zero."""
+
+    @abstractmethod
+    def spread(self, point: Block, score: Block) -> Float[Array, ""]:
+        """The size of a score that a learner's step is measured by."""
+
+    @abstractmethod
+    def geodesic(self, point: Block, score: Block, size: ArrayLike) -> Block:
+        """The point reached along the geodesic of the metric of this mobility, with the velocity of the score at its start."""
+
+    @abstractmethod
+    def root(self, point: Block, rate: ArrayLike, field: Block) -> Block:
+        r"""Apply an $S$ with $S S^\mathsf{T} = M$, a square root of the mobility, to a field of the block's shape."""
+
+    @abstractmethod
+    def rooted(self, point: Block, rate: ArrayLike, rows: Rows) -> Rows:
+        """Multiply rows, in the order of `ravel`, by the same S from the right."""
+
+    def score(self, point: Block, slope: Block) -> Block:
+        """The score that answers a slope, the rate included."""
+        del point
+        return slope
+
+    def unscore(self, point: Block, velocity: Block) -> Block:
+        """The score that a velocity belongs to: undo `velocity`."""
+        del point
+        return velocity
+
+    def kept(self, before: Block, after: Block) -> Bool[Array, ""]:
+        """Whether a point that came from `before` is still inside."""
+        del before
+        return jnp.all(jnp.isfinite(after))
+
+    def gauge(self, point: Block, slope: Block) -> Block:
+        """The slope up to what the mobility annihilates, such that products with it do not cancel."""
+        del point
+        return slope
+
+    def chart(self, point: Block) -> Block:
+        """Coordinates without boundary, for motion in continuous time."""
+        return point
+
+    def point(self, like: Block, chart: Block) -> Block:
+        """Undo `chart`; `like` is any point of the same support."""
+        del like
+        return chart
+
+    def drift(self, point: Block, score: Block) -> Block:
+        """How fast the coordinates of `chart` move along a score."""
+        del point
+        return score
+
+    def ravel(self, block: Block) -> Vector:
+        """The block as one vector."""
+        return block.ravel()
+
+    def unravel(self, like: Block, vector: Vector) -> Block:
+        """Undo `ravel`."""
+        return vector.reshape(like.shape)
+
+    def mobility(self, point: Block, rate: ArrayLike) -> Float[Array, "size size"]:
+        """The dense matrix M, rates included, in the order of `ravel`; for small blocks."""
+
+        def column(unit: Vector) -> Vector:
+            slope = rate * self.unravel(point, unit)
+            return self.ravel(self.velocity(point, self.score(point, slope)))
+
+        return jax.vmap(column, out_axes=1)(jnp.eye(point.size, dtype=point.dtype))
+
+
+class Simplex(Geometry):
+    r"""Columns along the first axis, each a probability vector with the mobility $Q(p) = \mathrm{diag}(p) - pp^\mathsf{T}$.
+
+    An entry that is exactly zero lies outside the support and stays zero.
+    """
+
+    def check(self, name: str, point: Block) -> None:
+        if not _check.known(point):
+            return
+        seen = np.asarray(point)
+        if (seen < 0).any():
+            where = tuple(int(i) for i in np.argwhere(seen < 0)[0])
+            raise ValueError(f"{name} must be non-negative, but {_check.entry(where)} is {seen[where]:g}")
+        sums = seen.sum(axis=0)
+        off = np.abs(sums - 1) > _check.mass_tolerance(seen.dtype)
+        if off.any():
+            where = tuple(int(i) for i in np.argwhere(off)[0])
+            which = f"column {where[0] if len(where) == 1 else where}" if where else "its column"
+            raise ValueError(f"columns of {name} must sum to 1, but {which} sums to {sums[where]:.15g}")
+
+    def step(self, point: Block, score: Block, size: ArrayLike) -> Block:
+        return simplex.step(point, score, size)
+
+    def velocity(self, point: Block, score: Block) -> Block:
+        return simplex.velocity(point, score)
+
+    def acceleration(self, point: Block, score: Block) -> Block:
+        return simplex.acceleration(point, score)
+
+    def spread(self, point: Block, score: Block) -> Float[Array, ""]:
+        inside = point > 0
+        top = jnp.max(jnp.where(inside, score, -jnp.inf), axis=0)
+        return jnp.max(top - jnp.min(jnp.where(inside, score, jnp.inf), axis=0))
+
+    def geodesic(self, point: Block, score: Block, size: ArrayLike) -> Block:
+        return simplex.geodesic(point, score, size)
+
+    def root(self, point: Block, rate: ArrayLike, field: Block) -> Block:
+        columns = field.reshape(field.shape[0], -1)
+        return jnp.einsum("iok,ki->oi", _roots(point, rate), columns).reshape(point.shape)
+
+    def rooted(self, point: Block, rate: ArrayLike, rows: Rows) -> Rows:
+        columns = rows.reshape(rows.shape[0], -1, point.shape[0])
+        return jnp.einsum("nio,iok->nik", columns, _roots(point, rate)).reshape(rows.shape)
+
+    def unscore(self, point: Block, velocity: Block) -> Block:
+        return simplex.score(point, velocity)
+
+    def kept(self, before: Block, after: Block) -> Bool[Array, ""]:
+        # Neither a weight that vanished nor one that is no number is positive any more.
+        return jnp.all((before > 0) == (after > 0))
+
+    def gauge(self, point: Block, slope: Block) -> Block:
+        heaviest = jnp.argmax(point, axis=0, keepdims=True)
+        return slope - jnp.take_along_axis(slope, heaviest, axis=0)
+
+    def chart(self, point: Block) -> Block:
+        return jnp.log(jnp.where(point > 0, point, 1.0))
+
+    def point(self, like: Block, chart: Block) -> Block:
+        # A step of size one from equal weights on the support is the normalised exponential.
+        return simplex.step((like > 0).astype(like.dtype), chart, 1.0)
+
+    def drift(self, point: Block, score: Block) -> Block:
+        # A score means the same with any constant added to a column; without its mean the logarithms stay near zero.
+        return simplex.centred(point, score)
+
+    def mobility(self, point: Block, rate: ArrayLike) -> Float[Array, "size size"]:
+        columns = point.reshape(point.shape[0], -1)
+        blocks = [one * simplex.covariance(p) for p, one in zip(columns.T, _each_column(point, rate), strict=True)]
+        return jax.scipy.linalg.block_diag(*blocks)
+
+    def ravel(self, block: Block) -> Vector:
+        """Column after column (Eq. 1)."""
+        return jnp.moveaxis(block, 0, -1).ravel()
+
+    def unravel(self, like: Block, vector: Vector) -> Block:
+        return jnp.moveaxis(vector.reshape((*like.shape[1:], like.shape[0])), -1, 0)
+
+
+def _each_column(point: Block, rate: ArrayLike) -> Float[Array, "columns"]:
+    """One rate per column."""
+    return jnp.broadcast_to(rate, point.shape)[0].ravel()
+
+
+def _roots(point: Block, rate: ArrayLike) -> Float[Array, "columns d d"]:
+    """A square root of the mobility of every column."""
+    columns = point.reshape(point.shape[0], -1)
+    return jnp.sqrt(_each_column(point, rate))[:, None, None] * jax.vmap(simplex.covariance_root)(columns.T)
+
+
+def logarithmic(point: Block) -> Block:
+    r"""The mobility $x^2$, under which the logarithm of $x$ follows its own gradient."""
+    return point**2
+
+
+def proportional(point: Block) -> Block:
+    r"""The mobility $x$, that of a weight far from the rest of its column."""
+    return point
+
+
+def uniform(point: Block) -> Block:
+    """The mobility 1, under which the number itself follows its own gradient."""
+    return jnp.ones_like(point)
+
+
+MOBILITIES: dict[str, Callable[[Block], Block]] = {
+    "logarithmic": logarithmic,
+    "proportional": proportional,
+    "flat": uniform,
+}
+
+
+class Positive(Geometry):
+    r"""Positive numbers with a mobility $m(x)$ of their own; the step multiplies, so that no sign is ever lost.
+
+    `law` gives the mobility: `logarithmic`, `proportional`, `uniform`, or your own function of the block, positive and element by
+    element.
+    """
+
+    law: Callable[[Block], Block] = eqx.field(static=True, default=logarithmic)
+
+    def check(self, name: str, point: Block) -> None:
+        if _check.known(point) and (np.asarray(point) <= 0).any():
+            where = tuple(int(i) for i in np.argwhere(np.asarray(point) <= 0)[0])
+            raise ValueError(f"{name} must be positive, but {_check.entry(where)} is {np.asarray(point)[where]:g}")
+
+    def step(self, point: Block, score: Block, size: ArrayLike) -> Block:
+        return point * jnp.exp(size * score)
+
+    def velocity(self, point: Block, score: Block) -> Block:
+        return point * score
+
+    def acceleration(self, point: Block, score: Block) -> Block:
+        return point * score**2
+
+    def spread(self, point: Block, score: Block) -> Float[Array, ""]:
+        del point
+        return jnp.max(jnp.abs(score))
+
+    def geodesic(self, point: Block, score: Block, size: ArrayLike) -> Block:
+        # In the arc length, the integral of dx / sqrt(m), a geodesic is a straight line; two mobilities have it in closed form.
+        if self.law is proportional:
+            return point * jnp.maximum(1 + size * score / 2, 0.0) ** 2
+        if self.law is uniform:
+            return jnp.maximum(point * (1 + size * score), 0.0)
+        return self.step(point, score, size)
+
+    def root(self, point: Block, rate: ArrayLike, field: Block) -> Block:
+        return jnp.sqrt(rate * self.law(point)) * field
+
+    def rooted(self, point: Block, rate: ArrayLike, rows: Rows) -> Rows:
+        return rows * jnp.sqrt(rate * self.law(point)).ravel()[None, :]
+
+    def score(self, point: Block, slope: Block) -> Block:
+        return self.law(point) / point * slope
+
+    def unscore(self, point: Block, velocity: Block) -> Block:
+        return velocity / point
+
+    def kept(self, before: Block, after: Block) -> Bool[Array, ""]:
+        del before
+        return jnp.all((after > 0) & jnp.isfinite(after))
+
+    def chart(self, point: Block) -> Block:
+        return jnp.log(point)
+
+    def point(self, like: Block, chart: Block) -> Block:
+        del like
+        return jnp.exp(chart)
+
+
+class Flat(Geometry):
+    """Any numbers, with the mobility 1 and steps that add."""
+
+    def check(self, name: str, point: Block) -> None:
+        del name, point
+
+    def step(self, point: Block, score: Block, size: ArrayLike) -> Block:
+        return point + size * score
+
+    def velocity(self, point: Block, score: Block) -> Block:
+        del point
+        return score
+
+    def acceleration(self, point: Block, score: Block) -> Block:
+        del point
+        return jnp.zeros_like(score)
+
+    def spread(self, point: Block, score: Block) -> Float[Array, ""]:
+        del point
+        return jnp.max(jnp.abs(score))
+
+    def geodesic(self, point: Block, score: Block, size: ArrayLike) -> Block:
+        return self.step(point, score, size)
+
+    def root(self, point: Block, rate: ArrayLike, field: Block) -> Block:
+        return jnp.sqrt(rate * jnp.ones_like(point)) * field
+
+    def rooted(self, point: Block, rate: ArrayLike, rows: Rows) -> Rows:
+        return rows * jnp.sqrt(rate * jnp.ones_like(point)).ravel()[None, :]
+
+
+def block(geometry: Geometry) -> Any:
+    """Declare a field of a `System` as parameters on a geometry; the field holds one array or a tuple of them.
+
+    Examples:
+        >>> import equinox as eqx
+        >>> from whorl.geometry import Positive, block
+        >>> class Line(eqx.Module):
+        ...     conductances: jax.Array = block(Positive())
+    """
+    if not isinstance(geometry, Geometry):
+        raise ValueError(f"geometry must be Simplex(), Positive() or Flat(), but it is {_check.shown(geometry)}")
+    return eqx.field(metadata={"geometry": geometry})
