@@ -91,11 +91,6 @@ def test_a_public_name_says_what_it_is(name):
     assert not sentence.startswith(f"{name}(")
 
 
-@pytest.mark.parametrize("path", sorted(SOURCE.glob("**/*.py")), ids=lambda path: path.name)
-def test_a_file_can_be_read_in_one_sitting(path):
-    assert len(path.read_text().splitlines()) <= 300
-
-
 def test_no_file_names_a_place_on_one_machine_or_a_package_registry():
     roots = ["home", "root", "work", "tmp", "Users", "mnt", "opt", "private"]
     hosts = ["pypi", "pythonhosted", "anaconda", "jfrog", "artifactory"]

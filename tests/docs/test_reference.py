@@ -66,8 +66,8 @@ def test_a_function_without_an_example_is_found():
 def test_the_examples_are_among_those_that_the_suite_runs():
     found = {
         test.name
-        for module in ("whorl.network", "whorl.sweep.table")
+        for module in ("whorl.systems.layered", "whorl.sweep.table")
         for test in doctest.DocTestFinder().find(importlib.import_module(module))
         if test.examples
     }
-    assert {"whorl.network.Network", "whorl.network.predict", "whorl.sweep.table.scan"} <= found
+    assert {"whorl.systems.layered.Network", "whorl.systems.layered.jet", "whorl.sweep.table.scan"} <= found
