@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from whorl import _check, simplex, wide
+from whorl import _check, _precision, simplex, wide
 from whorl._check import Numbers
 from whorl.network import Flows, Layer, Network, downstream, flows, pull_back, push_forward, ravel, selected_rows, unravel
 
@@ -29,7 +29,7 @@ Matrix = Float[Array, "n n"]
 class Spectrum(eqx.Module):
     """The eigenvalues of a response on the zero-sum fields, largest first, and which of them count.
 
-    A mode counts towards the rank when its eigenvalue exceeds `tol` times the largest.
+    A mode counts towards the rank when its eigenvalue exceeds `tol` times the largest; no `tol` is finer than the round-off.
 
     Examples:
         >>> print(wh.response(net, x).spectrum())
@@ -141,7 +141,11 @@ class Response(eqx.Module):
         tol = float(_check.scalar("tol", tol, least=0.0))
         if self.outputs == 1:
             raise ValueError("the network must have at least 2 outputs to respond, but it has 1")
-        return Spectrum(*_decomposed(self), tol)
+        return Spectrum(*_decomposed(self), self.resolved(tol))
+
+    def resolved(self, tol: float = 0.0) -> float:
+        """A tolerance relative to the strongest mode, or the round-off of the matrix where that is coarser: no mode is told below."""
+        return max(tol, _precision.noise(self.net.dtype, self.samples * (self.outputs - 1), *self.net.widths))
 
     def field(self, name: str, value: Numbers) -> Fields:
         """Check a field over samples and outputs."""
