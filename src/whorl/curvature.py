@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
-from whorl import _check, wide
+from whorl import _check, _precision, wide
 from whorl._check import Numbers
 from whorl.feedback import Rotational, rotational
 from whorl.network import Layer, Network, checked_data, loss, score_jet, selected_rows
@@ -32,11 +32,17 @@ class Curvature(eqx.Module):
     bending: Fields  # H_V, for every sample
     coefficient: Float[Array, ""]  # Q of Eq. 25: below zero, the turn lowers the mean loss
     ratio: Float[Array, ""]  # chi_s of Eq. 27: above one, predict a negative coefficient
+    roundoff: Float[Array, ""]  # what of the coefficient the difference of its two terms may have left
 
     @property
     def favourable(self) -> bool:
-        """Whether the mean of the two turns lands below the reciprocal step."""
-        return bool(self.coefficient < 0)
+        """Whether the mean of the two turns lands below the reciprocal step, by more than round-off."""
+        return bool(self.coefficient < -self.roundoff)
+
+    @property
+    def neutral(self) -> bool:
+        """Whether the coefficient is zero, up to round-off: to second order a turn changes nothing."""
+        return bool(abs(self.coefficient) <= self.roundoff)
 
     @property
     def predicted(self) -> bool:
@@ -44,6 +50,11 @@ class Curvature(eqx.Module):
         return bool(self.ratio > 1)
 
     def __str__(self) -> str:
+        if self.neutral:
+            return (
+                f"To second order a small turn would neither raise nor lower the mean loss: coefficient {float(self.coefficient):.7g}, "
+                f"within its round-off {float(self.roundoff):.3g}; the driving sample's ratio is {float(self.ratio):.4g}."
+            )
         effect = "lower" if self.favourable else "raise"
         forecast = "agrees" if self.predicted == self.favourable else "disagrees"
         return (
@@ -80,7 +91,9 @@ def curvature(net: Network, inputs: Numbers, targets: Numbers, *, selected: int 
     predictions, displacement, bending = _turning_jet(net, inputs, targets, selected, law)
     error = targets - predictions
     coefficient = (jnp.sum(displacement**2) - jnp.sum(error * bending)) / (2 * inputs.shape[0])
-    result = Curvature(displacement, bending, coefficient, _ratio(error, displacement, bending, selected))
+    terms = (jnp.sum(displacement**2) + jnp.sum(jnp.abs(error * bending))) / (2 * inputs.shape[0])
+    roundoff = _precision.noise(net.dtype, error.size, *net.widths) * terms
+    result = Curvature(displacement, bending, coefficient, _ratio(error, displacement, bending, selected), roundoff)
     _check.finite("the curvature", result)
     return result
 
@@ -114,9 +127,12 @@ def even_difference(
 def _turning_jet(net: Network, inputs: Array, targets: Array, selected: int | None, law: Rotational) -> tuple[Fields, Fields, Fields]:
     """Predictions and their first two derivatives along the path of the unit rotational score."""
     driven, (_, potential) = _driven(net, inputs, targets, selected, law)
-    if driven.samples == 1 and wide.is_wide(net):
-        return wide.jet_single(net, inputs, driven.flows, potential)
-    return score_jet(net, inputs, driven.scores(potential))
+    return wide.either(
+        driven.near,
+        lambda drive: score_jet(net, inputs, driven.scores(drive)),
+        lambda drive: wide.jet_single(net, inputs, driven.flows, drive),
+        potential,
+    )
 
 
 def _turn_scores(net: Network, inputs: Array, targets: Array, selected: int | None, law: Rotational) -> tuple[Scores, Scores]:

@@ -16,7 +16,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from whorl import _check, _precision, simplex, wide
 from whorl._check import Numbers
@@ -72,6 +72,7 @@ class Response(eqx.Module):
     flows: tuple[Flows, ...]
     adjoint: tuple[Layer, ...]
     matched: bool = eqx.field(static=True)
+    near: Bool[Array, ""] | None = None  # of one sample of a wide network: whether a column is near a vertex
 
     @property
     def samples(self) -> int:
@@ -85,8 +86,8 @@ class Response(eqx.Module):
 
     def __matmul__(self, potential: Numbers) -> Fields:
         r"""The velocity $\dot F = Kv$ of every prediction (Eq. 7)."""
-        if self.matched and self.samples == 1 and wide.is_wide(self.net):
-            return wide.apply_single(self.net, self.flows, self.field("potential", potential))
+        if self.matched and wide.is_wide(self.net):
+            return wide.either(self.near, wide.apply, wide.apply_single, self.net, self.flows, self.field("potential", potential))
         return push_forward(self.net, self.flows, self.velocities(potential))
 
     def scores(self, potential: Numbers) -> tuple[Layer, ...]:
@@ -176,13 +177,17 @@ def response(net: Network, inputs: Numbers, *, selected: int | None = None, adjo
     """
     _check.instance("net", net, Network)
     rows = selected_rows(_check.compositions("inputs", inputs, net.widths[0], net.dtype), selected)
+    made = flows(net, rows)
+    if _check.known(net, made):
+        _precision.refuse_underflow(net.layers, net.rates, made[:-1])
     if adjoint is None:
-        return Response(net, flows(net, rows), net.layers, True)
+        near = wide.near_vertex(net) if rows.shape[0] == 1 and wide.is_wide(net) else None
+        return Response(net, made, net.layers, True, near)
     back = tuple(_check.array(f"adjoint {number}", layer, 2, net.dtype) for number, layer in enumerate(adjoint))
     shapes, wanted = [layer.shape for layer in back], [layer.shape for layer in net.layers]
     if shapes != wanted:
         raise ValueError(f"adjoint must have the shapes {wanted} of the layers, but it has {shapes}")
-    return Response(net, flows(net, rows), back, False)
+    return Response(net, made, back, False)
 
 
 def jacobian(net: Network, inputs: Flows) -> Float[Array, "n parameters"]:
