@@ -216,3 +216,33 @@ def test_a_step_must_have_a_positive_size(size, message):
 def test_a_law_that_does_not_turn_is_refused():
     with pytest.raises(ValueError, match=r"law must be rotational\(...\), since it has to name a turn, but it is Direct"):
         wh.curvature(*exact("below"), selected=0, law=wh.direct())
+
+
+def test_a_coefficient_of_zero_is_said_to_be_zero():
+    settled = wh.Network([np.array([[0.2], [0.3], [0.5]])])
+    found = wh.curvature(settled, ONE, [[0.2, 0.3, 0.5]], selected=0)
+    assert (float(found.coefficient), found.neutral, found.favourable) == (0.0, True, False)
+    assert str(found) == (
+        "To second order a small turn would neither raise nor lower the mean loss: coefficient 0, within its round-off 0; "
+        "the driving sample's ratio is 0."
+    )
+
+
+def test_a_coefficient_within_its_round_off_is_neither_favourable_nor_not():
+    def at(share):  # between a target whose turn lowers the loss and one whose turn raises it, where the two terms cancel
+        return wh.curvature(
+            wh.Network([np.array([[0.1], [0.1], [0.8]])]), ONE, [[0.1 + 0.4 * share, 0.1 + 0.1 * share, 0.8 - 0.5 * share]], selected=0
+        )
+
+    low, high = 1e-3, 1.0
+    assert float(at(low).coefficient) * float(at(high).coefficient) < 0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if float(at(low).coefficient) * float(at(middle).coefficient) < 0 else (middle, high)
+    found = at(low)
+    assert 0 < abs(float(found.coefficient)) <= float(found.roundoff) < 1e-14
+    assert found.neutral
+    assert not found.favourable
+    assert "would neither raise nor lower" in str(found)
+    assert not at(0.9 * low).neutral
+    assert not at(1.1 * low).neutral

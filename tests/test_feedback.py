@@ -316,3 +316,31 @@ def test_the_rotational_law_refuses_two_outputs_with_one_sample():
 def test_a_residual_that_does_not_fit_is_refused(error, sentence):
     with pytest.raises(ValueError, match=sentence):
         wh.direct()(wh.response(NETS[1], INPUTS), error)
+
+
+SINGLE = wh.Network.random((3, 3, 3), seed=0, floor=0.1, dtype=np.float32)
+
+
+@pytest.mark.parametrize("net", [SINGLE, wh.Network.random((3, 3, 3), seed=0, floor=0.1)], ids=["float32", "float64"])
+@pytest.mark.parametrize("base", [None, wh.repair(0.0), wh.repair(1e-30)])
+def test_a_turn_through_round_off_is_refused_in_every_precision(net, base):
+    with pytest.raises(ValueError, match=r"must act through a response of full rank 12 .* but its rank is 6 at tolerance"):
+        wh.rotational(1.0, 2.0, base=base).matrix(wh.response(net, INPUTS))
+
+
+@pytest.mark.parametrize("tol", [1e-10, 0.0])
+def test_repair_leaves_an_unreachable_residual_unanswered_in_single_precision(tol):
+    driven = wh.response(SINGLE, INPUTS)
+    _, _, right = np.linalg.svd(oracle.response(*oracle.arrays(SINGLE), INPUTS.astype(float)))
+    unreachable = (0.1 * right[6:] @ np.eye(18)).sum(axis=0).reshape(6, 3)
+    unreachable -= unreachable.mean(axis=1, keepdims=True)
+    assert np.abs(wh.repair(tol)(driven, unreachable)).max() < 1e-3
+
+
+def test_a_leak_below_the_round_off_of_the_response_is_refused():
+    sentence = r"mu must exceed the round-off of a response with modes that answer nothing, 2.06e-06 in float32, but it is 1e-09$"
+    for law in (wh.leaky(1e-9), wh.rotational(base=wh.leaky(1e-9))):
+        with pytest.raises(ValueError, match=sentence):
+            law.matrix(wh.response(SINGLE, INPUTS))
+    alone = wh.response(SINGLE, INPUTS, selected=3)  # of full rank, where so small a leak changes nothing
+    np.testing.assert_allclose(wh.leaky(1e-9).matrix(alone), wh.repair().matrix(alone), rtol=1e-4)

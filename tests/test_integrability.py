@@ -294,3 +294,29 @@ def test_a_loop_that_is_none_is_refused(loop, sentence):
 def test_a_circulation_that_is_undefined_is_refused():
     with pytest.raises(ValueError, match="the circulation must be finite"):
         wh.circulation(lambda point: (point[0] * np.inf,), [np.random.default_rng(0).dirichlet(np.ones(3), size=4)])
+
+
+MIDDLE = np.array([0.5, 0.3, 0.2])
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("column", [MIDDLE, np.array([0.98, 0.01, 0.01]), np.array([0.01, 0.01, 0.98])])
+def test_a_gradient_is_closed_and_a_circulation_is_not_in_either_precision(kind, column):
+    point = (column.astype(kind),)
+    assert wh.integrability(lambda at: (jnp.log(at[0]),), point).verdict == "closed"
+    assert wh.integrability(wh.rock_paper_scissors, point).verdict == "turns"
+
+
+def test_a_field_whose_derivative_is_all_round_off_gets_no_verdict():
+    def constant(point):  # over the entries, so that no score differs from another but by round-off
+        return (1e6 * jnp.sum(jnp.sin(point[0])) * jnp.array([1.0, 1 + 1e-15, 1 - 1e-15]),)
+
+    found = wh.integrability(constant, (MIDDLE,))
+    assert (found.verdict, found.closed) == ("cannot tell", False)
+    assert str(found).startswith("Whether this field is a gradient here cannot be told: ")
+
+
+def test_integrability_is_compiled():
+    found = jax.jit(lambda p: wh.integrability(lambda at: (jnp.log(at[0]),), (p,)))(MIDDLE)
+    assert found.closed
+    assert found.tol == 1e-10

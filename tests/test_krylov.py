@@ -1,5 +1,7 @@
 """Wide networks: fewer passes and Lanczos' method give the answers of the dense algebra."""
 
+from fractions import Fraction
+
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
@@ -28,6 +30,63 @@ def test_the_wide_response_is_the_careful_one(broad, selected):
     expected = net.forward(response.trace, careful)
     assert _wide.is_wide(net.widths)
     np.testing.assert_allclose(response @ potential, expected, rtol=0, atol=1e-14 * float(jnp.abs(expected).max()))
+
+
+def rational(array):
+    return np.vectorize(Fraction, otypes=[object])(np.asarray(array, dtype=float))
+
+
+def exactly(layers, inputs, potential):
+    """K v in exact arithmetic: scores, less their average, times the columns, carried forward."""
+    layers, flows, fields = [rational(layer) for layer in layers], [rational(inputs)], [rational(potential)]
+    for layer, back in zip(layers, reversed(layers[1:]), strict=False):
+        flows.append(flows[-1] @ layer.T)
+        fields.append(fields[-1] @ back)
+    moved, velocities = np.zeros_like(flows[0]), []
+    for layer, flow, field in zip(layers, flows, reversed(fields), strict=True):
+        scores = field.T @ flow
+        velocities.append(layer * (scores - (layer * scores).sum(axis=0) / layer.sum(axis=0)))
+        moved = moved @ layer.T + flow @ velocities[-1].T
+    return moved.astype(float), [velocity.astype(float) for velocity in velocities]
+
+
+def near_a_vertex(width, distance):
+    """Three inputs, a wide layer and three outputs; every column has all but `distance` at one entry."""
+    rng = np.random.default_rng(0)
+    layers = []
+    for columns, rows in ((3, width), (width, 3)):
+        layer = distance * rng.dirichlet(np.ones(rows), size=columns).T
+        heavy = (np.arange(columns) % rows, np.arange(columns))
+        layer[heavy] = 0
+        layer[heavy] = 1 - layer.sum(axis=0)
+        layers.append(layer)
+    potential = rng.standard_normal((2, 3))
+    return layers, rng.dirichlet(np.ones(3), 2), potential - potential.mean(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("distance", [1e-6, 1e-9, 1e-12])
+@pytest.mark.parametrize("width", [127, 128])
+def test_no_digit_is_lost_near_a_vertex_whatever_the_width(width, distance):
+    layers, inputs, potential = near_a_vertex(width, distance)
+    for selected in (None, 0):
+        rows = slice(None) if selected is None else slice(1)
+        moved, velocities = exactly(layers, inputs[rows], potential[rows])
+        driven = wh.response(wh.Network(layers), inputs, selected=selected)
+        for found in (driven @ potential[rows], eqx.filter_jit(lambda k, v: k @ v)(driven, jnp.asarray(potential[rows]))):
+            assert np.abs(found - moved).max() < 1e-14 * np.abs(moved).max()
+        for ours, wanted in zip(driven.velocities(potential[rows]), velocities, strict=True):
+            assert (np.abs(ours - wanted).max(axis=0) < 1e-13 * np.abs(wanted).max()).all()
+
+
+def test_the_jet_of_one_sample_keeps_its_digits_near_a_vertex():
+    law = wh.rotational(base=wh.leaky(0.1))
+    narrow, broad = (near_a_vertex(width, 1e-6) for width in (127, 128))
+    for layers, inputs, _ in (narrow, broad):
+        net, targets = wh.Network(layers), np.full((2, 3), 1 / 3)
+        _, turning = wh.turn_scores(net, inputs, targets, selected=0, law=law)
+        careful = net.jet(jnp.asarray(inputs), turning)
+        found = wh.curvature(net, inputs, targets, selected=0, law=law)
+        np.testing.assert_allclose(found.bending, careful[2], rtol=0, atol=1e-12 * float(jnp.abs(careful[2]).max()))
 
 
 @pytest.mark.slow

@@ -403,3 +403,34 @@ def test_double_precision_is_refused_in_32_bit_mode_and_single_precision_works_t
 def test_an_object_of_the_wrong_kind_is_refused_in_one_sentence(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+HALVES = [np.float16, jnp.bfloat16]
+
+
+@pytest.mark.parametrize("kind", HALVES)
+@pytest.mark.parametrize("wrap", [np.asarray, jnp.asarray], ids=["numpy", "jax"])
+def test_an_array_of_half_precision_is_refused_at_every_door(kind, wrap):
+    column = wrap(np.array([[0.5], [0.5]]).astype(kind))
+    doors = {
+        "layer 0": lambda: wh.Network([column]),
+        "block 0": lambda: wh.one_form(lambda point: point, [column]),
+        "skew": lambda: wh.rotational(skew=column * column.T),
+        "loop 0": lambda: wh.circulation(lambda point: point, [column]),
+        "mu": lambda: wh.leaky(jnp.asarray(0.1, dtype=kind)),
+    }
+    for name, door in doors.items():
+        with pytest.raises(ValueError, match=f"^{name} must be float32 or float64, but its type is {np.dtype(kind)}$"):
+            door()
+
+
+@pytest.mark.parametrize("kind", [*HALVES, np.longdouble])
+def test_a_random_network_is_single_or_double_and_nothing_else(kind):
+    with pytest.raises(ValueError, match=f"^dtype must be float32 or float64, but it is {np.dtype(kind)}$"):
+        wh.Network.random((3, 3), seed=0, dtype=kind)
+
+
+def test_a_network_cast_to_half_precision_is_refused_where_it_is_used():
+    net = jax.tree.map(lambda leaf: leaf.astype(jnp.float16), wh.Network.random((3, 3), seed=0))
+    with pytest.raises(ValueError, match=r"^inputs must be float32 or float64, but its type is float16$"):
+        wh.response(net, np.eye(3))

@@ -155,6 +155,58 @@ def test_a_loop_that_pushes_a_residual_away_is_not_dissipative():
     assert "some residual grows" in str(certificate)
 
 
+SINGLE = wh.Network.random((3, 3, 3), seed=0, floor=0.1, dtype=np.float32)
+
+
+class Noisy(wh.Law):
+    """A law so ill-conditioned that the loop is what round-off left of it."""
+
+    def matrix(self, response):
+        values, modes = jnp.linalg.eigh(response.reduced())
+        return (modes / jnp.where(jnp.abs(values) > 0, values, 1.0)[None, :]) @ modes.T
+
+
+@pytest.mark.parametrize("net", [SINGLE, NET], ids=["float32", "float64"])
+def test_a_loop_of_round_off_gets_no_verdict(net):
+    certificate = wh.certify(wh.closed_loop(wh.response(net, INPUTS), Noisy()))
+    assert certificate.roundoff > 1
+    assert certificate.tol <= 1e-3
+    assert (certificate.verdict, certificate.reciprocal, certificate.dissipative) == ("cannot tell", False, False)
+    assert str(certificate).startswith("Whether this loop is reciprocal cannot be told in this precision")
+    assert "whether a residual grows cannot be told" in str(certificate)
+
+
+def test_single_precision_finds_the_rank_that_double_precision_finds():
+    driven = wh.response(SINGLE, INPUTS)
+    assert driven.spectrum().rank == wh.certify(wh.closed_loop(driven, wh.direct())).rank == 6
+    assert driven.spectrum(0.0).rank == 6
+    assert wh.response(NET, INPUTS).spectrum(0.0).rank == 6
+
+
+@pytest.mark.parametrize("law", [wh.direct(), wh.repair(), wh.leaky(0.1), wh.spectral(jnp.sqrt)])
+def test_a_spectral_loop_in_single_precision_is_certified_with_a_small_tolerance(law):
+    certificate = wh.certify(wh.closed_loop(wh.response(SINGLE, INPUTS), law))
+    assert certificate.verdict == "reciprocal"
+    assert certificate.tol < 1e-4
+    assert "every residual decays" in str(certificate)
+
+
+@pytest.mark.parametrize(("share", "verdict"), [(1e-8, "reciprocal"), (9e-7, "cannot tell"), (1.1e-6, "turns")])
+def test_a_skew_part_comparable_with_its_round_off_is_no_evidence(share, verdict):
+    turn = jnp.array([[0.0, -share], [share, 0.0]])
+    assert wh.Certificate(jnp.eye(2), turn, jnp.ones(2, dtype=complex), 1e-6, 1e-6).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("slowest", "words"),
+    [(1.0, "every residual decays at every instant"), (-1e-14, "no residual grows, up to round-off"), (-1e-3, "some residual grows")],
+)
+def test_a_decay_below_zero_never_stands_beside_every_residual_decays(slowest, words):
+    symmetric = jnp.diag(jnp.array([1.0, slowest]))
+    shown = str(wh.Certificate(symmetric, jnp.zeros((2, 2)), jnp.array([slowest, 1.0], dtype=complex), 1e-12))
+    assert f"decay       {slowest:.6g} to 1; {words}" in shown
+
+
 @pytest.mark.parametrize("law", [wh.direct(), wh.leaky(0.1), wh.rotational(0.7, 2.0), wh.repair()])
 @pytest.mark.parametrize("adjoint", [None, OTHER.layers], ids=["matched", "mismatched"])
 def test_the_dissipation_is_how_fast_the_loss_falls_along_the_motion(law, adjoint):

@@ -309,3 +309,23 @@ def test_bad_input_is_refused_in_one_sentence(call, message):
 def test_a_selected_sample_must_be_a_whole_number():
     with pytest.raises(ValueError, match=r"selected must be a whole number from 0 to 2, but it is 0.5"):
         wh.response(wh.Network.random(WIDTHS, seed=0), INPUTS, selected=0.5)
+
+
+@pytest.mark.parametrize(
+    "net",
+    [
+        wh.Network([np.array([[1 - 2.3e-308], [2.3e-308]])]),
+        wh.Network([np.array([[0.5], [0.5]])], rates=3e-308),
+        wh.Network([np.array([[1.0], [1e-35]], dtype=np.float32)]),
+    ],
+)
+def test_a_response_that_would_be_rounded_to_zero_is_refused(net):
+    with pytest.raises(ValueError, match=r"^the response must be large enough for float\d\d, but none of its entries exceeds 1e-\d+: "):
+        wh.response(net, np.ones((1, 1)))
+
+
+def test_a_small_response_is_what_it_is_and_one_weak_column_is_no_fault():
+    small = wh.response(wh.Network([np.array([[1 - 1e-290], [1e-290]])]), np.ones((1, 1)))
+    np.testing.assert_allclose(small @ [[1.0, -1.0]], [[2e-290, -2e-290]], rtol=1e-14)
+    mixed = wh.response(wh.Network([np.array([[1 - 2.3e-308, 0.5], [2.3e-308, 0.5]])]), np.eye(2))
+    np.testing.assert_allclose((mixed @ np.array([[1.0, -1.0], [1.0, -1.0]]))[1], [0.5, -0.5], rtol=1e-15)

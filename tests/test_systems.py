@@ -69,9 +69,7 @@ SYSTEMS = {
 }
 LONG = ("wide", "wide, several samples")  # what is dense takes long to compile there
 each_system = pytest.mark.parametrize("name", SYSTEMS)
-each_in_turn = pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in SYSTEMS]
-)
+each_in_turn = pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in SYSTEMS])
 
 
 def problem(name):

@@ -66,17 +66,19 @@ def axes(name: str, value: Any) -> int:
 def _floating(name: str, value: Any, dtype: Any) -> jax.Array:
     if not isinstance(value, jax.Array):
         value = numpy(name, value)
-        if value.dtype.kind not in "fiub":
+        if value.dtype.kind not in "fiub" and not jnp.issubdtype(value.dtype, jnp.floating):
             raise ValueError(f"{name} must hold real numbers, but its type is {value.dtype}")
         if value.dtype.itemsize > 8:
             raise ValueError(f"{name} must hold numbers of at most 64 bits, but its type is {value.dtype}")
-        if value.dtype.kind != "f":
+        if value.dtype.kind in "iub":
             value = value.astype(np.float64)
     elif jnp.issubdtype(value.dtype, jnp.complexfloating):
         raise ValueError(f"{name} must hold real numbers, but its type is {value.dtype}")
     target = dtype if dtype is not None else value.dtype
     if not jnp.issubdtype(target, jnp.floating):
         target = np.dtype(np.float64)
+    if np.dtype(target).itemsize < 4:  # too few digits for any law, and no LAPACK
+        raise ValueError(f"{name} must be float32 or float64, but its type is {np.dtype(target)}")
     if value.dtype == target and isinstance(value, jax.Array):
         return value
     double(name, target)

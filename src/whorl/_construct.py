@@ -98,8 +98,10 @@ def floating(given: Any) -> np.dtype:
         dtype = np.dtype(given)
     except TypeError as unknown:
         raise ValueError(f"dtype must be a floating type, but it is {_check.shown(given)}") from unknown
-    if dtype.kind != "f":
+    if not jnp.issubdtype(dtype, jnp.floating):
         raise ValueError(f"dtype must be a floating type, but it is {dtype}")
+    if dtype not in (np.float32, np.float64):
+        raise ValueError(f"dtype must be float32 or float64, but it is {dtype}")
     return dtype
 
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
-from whorl import _check
+from whorl import _check, _precision
 from whorl._check import Numbers
 from whorl.feedback import Rotational, rotational
 from whorl.response import Response, response
@@ -32,11 +32,17 @@ class Curvature(eqx.Module):
     bending: Fields  # H_V, for every sample
     coefficient: Float[Array, ""]  # Q of Eq. 25: below zero, the turn lowers the mean loss
     ratio: Float[Array, ""]  # chi_s of Eq. 27: above one, predict a negative coefficient
+    roundoff: Float[Array, ""]  # what of the coefficient the difference of its two terms may have left
 
     @property
     def favourable(self) -> bool:
-        """Whether the mean of the two turns lands below the reciprocal step."""
-        return bool(self.coefficient < 0)
+        """Whether the mean of the two turns lands below the reciprocal step, by more than round-off."""
+        return bool(self.coefficient < -self.roundoff)
+
+    @property
+    def neutral(self) -> bool:
+        """Whether the coefficient is zero, up to round-off: to second order a turn changes nothing."""
+        return bool(abs(self.coefficient) <= self.roundoff)
 
     @property
     def predicted(self) -> bool:
@@ -44,6 +50,11 @@ class Curvature(eqx.Module):
         return bool(self.ratio > 1)
 
     def __str__(self) -> str:
+        if self.neutral:
+            return (
+                f"To second order a small turn would neither raise nor lower the mean loss: coefficient {float(self.coefficient):.7g}, "
+                f"within its round-off {float(self.roundoff):.3g}; the driving sample's ratio is {float(self.ratio):.4g}."
+            )
         effect = "lower" if self.favourable else "raise"
         forecast = "agrees" if self.predicted == self.favourable else "disagrees"
         return (
@@ -80,7 +91,9 @@ def curvature(system: System, inputs: Numbers, targets: Numbers, *, selected: in
     predictions, displacement, bending = _turning_jet(system, inputs, targets, selected, law)
     error = targets - predictions
     coefficient = (jnp.sum(displacement**2) - jnp.sum(error * bending)) / (2 * inputs.shape[0])
-    result = Curvature(displacement, bending, coefficient, _ratio(error, displacement, bending, selected))
+    terms = (jnp.sum(displacement**2) + jnp.sum(jnp.abs(error * bending))) / (2 * inputs.shape[0])
+    roundoff = _precision.noise(system.dtype, error.size, *system.lengths) * terms
+    result = Curvature(displacement, bending, coefficient, _ratio(error, displacement, bending, selected), roundoff)
     _check.finite("the curvature", result)
     return result
 

@@ -81,7 +81,7 @@ class Repair(SpectralLaw):
         return jnp.where(kept, 1.0 / jnp.where(kept, eigenvalues, 1.0), 0.0)
 
     def matrix(self, response: Response) -> Matrix:
-        return jnp.linalg.pinv(response.reduced(), rtol=self.tol, hermitian=response.matched)
+        return jnp.linalg.pinv(response.reduced(), rtol=response.resolved(self.tol), hermitian=response.matched)
 
 
 class Leaky(SpectralLaw):
@@ -93,9 +93,29 @@ class Leaky(SpectralLaw):
         return 1.0 / (eigenvalues + self.mu)
 
     def matrix(self, response: Response) -> Matrix:
-        reduced = response.reduced()
-        damped = reduced + self.mu * jnp.eye(reduced.shape[0], dtype=reduced.dtype)
+        damped = self._damped(response)
+        self._refuse_round_off(response, damped)
         return _small.inverse(damped) if response.matched else jnp.linalg.inv(damped)
+
+    def check(self, response: Response) -> None:
+        if _check.known(response, self.mu):
+            self._refuse_round_off(response, self._damped(response))
+
+    def _damped(self, response: Response) -> Matrix:
+        reduced = response.reduced()
+        return reduced + self.mu * jnp.eye(reduced.shape[0], dtype=reduced.dtype)
+
+    def _refuse_round_off(self, response: Response, damped: Matrix) -> None:
+        # Below the round-off of K the leak decides nothing: what is inverted then is that round-off.
+        noise = response.resolved()
+        if not _check.known(damped, self.mu) or float(self.mu) > noise * np.linalg.norm(damped):
+            return
+        sizes = np.linalg.svd(np.asarray(damped), compute_uv=False)
+        if sizes.size and sizes[-1] <= noise * sizes[0]:
+            raise ValueError(
+                f"mu must exceed the round-off of a response with modes that answer nothing, "
+                f"{noise * sizes[0]:.3g} in {damped.dtype}, but it is {float(self.mu):g}"
+            )
 
 
 class Spectral(SpectralLaw):
@@ -118,8 +138,7 @@ class Spectral(SpectralLaw):
         spectrum = response.spectrum()
         # Round-off leaves a zero eigenvalue slightly off zero, where a user's r may be undefined or huge.
         values = spectrum.eigenvalues
-        noise = values.shape[0] * jnp.finfo(values.dtype).eps * values[0]
-        weights = self.weight(jnp.where(values > noise, values, 0.0))
+        weights = self.weight(jnp.where(values > response.resolved() * values[0], values, 0.0))
         return (spectrum.modes * weights[None, :]) @ spectrum.modes.T
 
 
@@ -159,15 +178,17 @@ class Rotational(Law):
         return straight, turning
 
     def check(self, response: Response) -> None:
+        self.base.check(response)
         # Through a pseudo-inverse that skips a direction the loop would not be the one the law promises.
         if not (isinstance(self.base, Repair) and _check.known(response)):
             return
         sizes = np.linalg.svd(np.asarray(response.reduced()), compute_uv=False)
-        rank = int(np.sum(sizes > self.base.tol * sizes[0])) if sizes.size and sizes[0] > 0 else 0
+        tol = response.resolved(self.base.tol)
+        rank = int(np.sum(sizes > tol * sizes[0])) if sizes.size and sizes[0] > 0 else 0
         if rank < sizes.size:
             raise ValueError(
                 f"the rotational law must act through a response of full rank {sizes.size} on the zero-sum fields, "
-                f"but its rank is {rank} at tolerance {self.base.tol:g}"
+                f"but its rank is {rank} at tolerance {tol:g}"
             )
 
 
@@ -184,6 +205,8 @@ def direct() -> Direct:
 
 def repair(tol: float = 1e-10) -> Repair:
     """The law that undoes the response on its range, by the Moore-Penrose inverse: modes below `tol` times the largest are left.
+
+    So are modes below the round-off of the response, `response.resolved(tol)`: no inverse of round-off is ever applied.
 
     Examples:
         >>> K, e = wh.response(net, x, selected=0), wh.residual(net, x, y)[:1]

@@ -18,7 +18,7 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Array, Float
 
-from whorl import _check, simplex
+from whorl import _check, _precision, simplex
 from whorl._check import Numbers
 from whorl.geometry import Simplex
 from whorl.system import ravel, unravel
@@ -31,6 +31,9 @@ Field = Callable[[Point], Sequence[Array]]
 class Integrability(eqx.Module):
     """A score field near one point: its one-form, and how much of its first derivative no potential can have.
 
+    `verdict` is the finding in a word: "closed", "turns", or "cannot tell" where the round-off of the derivative is as large as what
+    decides. `closed` is True for the first word only.
+
     Examples:
         >>> middle = (np.array([0.5, 0.3, 0.2]),)
         >>> wh.integrability(wh.rock_paper_scissors, middle).closed
@@ -40,18 +43,30 @@ class Integrability(eqx.Module):
     one_form: Float[Array, "n"]
     exterior: Float[Array, "n n"]
     rotation: Float[Array, ""]
-    tol: float = eqx.field(static=True)
+    roundoff: Float[Array, ""]  # what of the rotational share may be round-off
+    asked: float | None = eqx.field(static=True)
+
+    @property
+    def tol(self) -> float:
+        """The share that counts as none: the one asked for, or 1e-10 and the round-off where that is more."""
+        return _precision.tolerance(float(self.roundoff), 1e-10) if self.asked is None else self.asked
+
+    @property
+    def verdict(self) -> str:
+        """The finding in a word: "closed", "turns" or "cannot tell"."""
+        return _precision.judged(float(self.rotation), self.tol, float(self.roundoff), "closed", "turns")
 
     @property
     def closed(self) -> bool:
-        """Whether the field can be a gradient here."""
-        return float(self.rotation) <= self.tol
+        """Whether the field can be a gradient here, as far as the precision can tell."""
+        return self.verdict == "closed"
 
     def __str__(self) -> str:
+        share = f"the rotational share of its derivative is {float(self.rotation):.6g}"
+        if self.verdict == _precision.CANNOT_TELL:
+            return f"Whether this field is a gradient here cannot be told: {share}, and its round-off up to {float(self.roundoff):.3g}."
         verdict = "can be a gradient" if self.closed else "is not a gradient"
-        return (
-            f"This field {verdict} here: the rotational share of its derivative is {float(self.rotation):.6g} (tolerance {self.tol:.3g})."
-        )
+        return f"This field {verdict} here: {share} (tolerance {self.tol:.3g})."
 
 
 def one_form(field: Field, point: Sequence[Numbers]) -> Float[Array, "n"]:
@@ -76,16 +91,17 @@ def exterior_derivative(field: Field, point: Sequence[Numbers]) -> Float[Array, 
          [-6.  0.]]
     """
     blocks = _checked_point(point)
-    slopes = _slopes(field, blocks, _tangents(blocks))
+    slopes, _ = _slopes(field, blocks, _tangents(blocks))
     return slopes.T - slopes
 
 
-def integrability(field: Field, point: Sequence[Numbers], *, tol: float = 1e-10) -> Integrability:
+def integrability(field: Field, point: Sequence[Numbers], *, tol: float | None = None) -> Integrability:
     r"""How far `field` is from a gradient at `point`.
 
     The derivative of the one-form splits into a symmetric part, which a potential may have, and an antisymmetric one, $d\omega/2$,
     which it may not. `rotation` is the size of the second over the size of both, in the Shahshahani metric: 0 for a gradient, 1 for
-    pure circulation, and the same whichever entry of a block is taken as reference.
+    pure circulation, and the same whichever entry of a block is taken as reference. The field can be a gradient where this share is
+    at most `tol`: left out, 1e-10 or the round-off of the share where that is more, as it is in single precision.
 
     Examples:
         >>> middle = (np.array([0.5, 0.3, 0.2]),)
@@ -94,12 +110,14 @@ def integrability(field: Field, point: Sequence[Numbers], *, tol: float = 1e-10)
     """
     blocks = _checked_point(point)
     tangents = _tangents(blocks)
-    slopes = _slopes(field, blocks, tangents)
+    slopes, terms = _slopes(field, blocks, tangents)
     frame = _frame(blocks)
     local = frame.T @ slopes @ frame
     whole, skew = jnp.linalg.norm(local), jnp.linalg.norm((local - local.T) / 2)
-    share = jnp.where(whole > 0, skew / jnp.where(whole > 0, whole, 1.0), 0.0)
-    return Integrability(_covector(field, blocks, tangents), slopes.T - slopes, share, float(_check.scalar("tol", tol, least=0.0)))
+    slack = _precision.noise(local.dtype, len(local)) * jnp.linalg.norm(jnp.abs(frame).T @ terms @ jnp.abs(frame))
+    share, roundoff = (jnp.where(whole > 0, size / jnp.where(whole > 0, whole, 1.0), 0.0) for size in (skew, slack))
+    asked = None if tol is None else float(_check.scalar("tol", tol, least=0.0))
+    return Integrability(_covector(field, blocks, tangents), slopes.T - slopes, share, roundoff, asked)
 
 
 def circulation(field: Field, loop: Sequence[Numbers]) -> Float[Array, ""]:
@@ -164,17 +182,18 @@ def _covector(field: Field, blocks: Point, tangents: Float[np.ndarray, "entries 
     return result
 
 
-def _slopes(field: Field, blocks: Point, tangents: Float[np.ndarray, "entries n"]) -> Float[Array, "n n"]:
-    """Row i, column j: how component i of the one-form changes along reduced coordinate j."""
+def _slopes(field: Field, blocks: Point, tangents: Float[np.ndarray, "entries n"]) -> tuple[Float[Array, "n n"], Float[Array, "n n"]]:
+    """Row i, column j: how component i of the one-form changes along reduced coordinate j; and the size of the terms of that sum."""
     directions = jnp.asarray(tangents, dtype=blocks[0].dtype)
 
-    def components(shift: Float[Array, "n"]) -> Float[Array, "n"]:
+    def scores(shift: Float[Array, "n"]) -> Float[Array, "entries"]:
         moved = unravel([COLUMNS] * len(blocks), blocks, _flat(blocks) + directions @ shift)
-        return _covector(field, moved, tangents)
+        return _flat(_scores(field, moved))
 
-    slopes = jax.jacfwd(components)(jnp.zeros(tangents.shape[1], dtype=directions.dtype))
+    raw = jax.jacfwd(scores)(jnp.zeros(tangents.shape[1], dtype=directions.dtype))
+    slopes = jnp.asarray(tangents.T, dtype=raw.dtype) @ raw
     _check.finite("the derivative of the field", slopes)
-    return slopes
+    return slopes, jnp.asarray(np.abs(tangents).T, dtype=raw.dtype) @ jnp.abs(raw)
 
 
 def _flat(blocks: Point) -> Float[Array, "entries"]:

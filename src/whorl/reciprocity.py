@@ -10,11 +10,19 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Complex, Float
 
-from whorl import _check
+from whorl import _check, _precision
 from whorl._check import Numbers
 from whorl.feedback import Law
 from whorl.response import Response, need_directions
 from whorl.system import Matrix
+
+# What a loop can be found to be, and how it is said. Where round-off hides the skew part, the word is that it cannot be told.
+RECIPROCAL, TURNS, CANNOT_TELL = "reciprocal", "turns", _precision.CANNOT_TELL
+SENTENCES = {
+    RECIPROCAL: "This loop is reciprocal: it follows a gradient.",
+    TURNS: "This loop is not reciprocal: it turns.",
+    CANNOT_TELL: "Whether this loop is reciprocal cannot be told in this precision: its round-off hides its skew part.",
+}
 
 
 class ClosedLoop(eqx.Module):
@@ -61,16 +69,20 @@ class Dissipation(eqx.Module):
 class Certificate(eqx.Module):
     """Whether a closed loop is reciprocal, with the numbers behind the verdict. Print it.
 
+    `verdict` is the finding in a word: "reciprocal", "turns", or "cannot tell" where the round-off of the loop is as large as what
+    decides. `reciprocal` is True for the first word only; False does not say that the loop turns.
+
     Examples:
         >>> certificate = wh.certify(wh.closed_loop(wh.response(net, x), wh.leaky(0.1)))
-        >>> certificate.reciprocal, certificate.dissipative, round(certificate.index, 9)
-        (True, True, 1.0)
+        >>> certificate.verdict, certificate.dissipative, round(certificate.index, 9)
+        ('reciprocal', True, 1.0)
     """
 
     symmetric: Float[Array, "rank rank"]
     skew: Float[Array, "rank rank"]
     eigenvalues: Complex[Array, "rank"]
     tol: float = eqx.field(static=True)
+    roundoff: float = eqx.field(static=True, default=0.0)  # what of the loop may be wrong, as a share of its size
 
     @property
     def rank(self) -> int:
@@ -90,27 +102,44 @@ class Certificate(eqx.Module):
         return float(np.sqrt(_square(self.skew) / whole)) if whole else 0.0
 
     @property
+    def verdict(self) -> str:
+        """The finding in a word: "reciprocal", "turns" or "cannot tell"."""
+        return _precision.judged(self.skewness, self.tol, self.roundoff, RECIPROCAL, TURNS)
+
+    @property
     def reciprocal(self) -> bool:
-        """Whether the skew part is no larger than the tolerance."""
-        return self.skewness <= self.tol
+        """Whether the loop is certified reciprocal: its skew part is no larger than the tolerance, and the precision can tell."""
+        return self.verdict == RECIPROCAL
 
     @property
     def dissipative(self) -> bool:
-        """Whether the symmetric part is positive semidefinite, so that no residual can grow at any instant."""
-        values = np.linalg.eigvalsh(np.asarray(self.symmetric))
-        return bool(values.min() >= -self.tol * max(np.sqrt(_square(self.symmetric) + _square(self.skew)), np.finfo(float).tiny))
+        """Whether the symmetric part is certified positive semidefinite, so that no residual can grow at any instant."""
+        slowest, slack = self._slowest()
+        return slowest >= (-slack if self.roundoff <= self.tol else slack)
+
+    def _slowest(self) -> tuple[float, float]:
+        """The slowest decay of any residual at any instant, and what of it may be round-off."""
+        size = max(np.sqrt(_square(self.symmetric) + _square(self.skew)), np.finfo(float).tiny)
+        slowest = np.linalg.eigvalsh(np.asarray(self.symmetric)).min()
+        return float(slowest), float(max(self.tol, self.roundoff) * size)
+
+    def _decay(self) -> str:
+        slowest, slack = self._slowest()
+        if self.dissipative:
+            surely = min(slowest, float(np.real(self.eigenvalues).min())) > 0
+            return "every residual decays at every instant" if surely else "no residual grows, up to round-off"
+        return "some residual grows" if slowest < -slack else "whether a residual grows cannot be told"
 
     def __str__(self) -> str:
-        verdict = "reciprocal: it follows a gradient" if self.reciprocal else "not reciprocal: it turns"
-        comparison = "within" if self.reciprocal else "above"
-        decay = "every residual decays" if self.dissipative else "some residual grows"
+        share = f"{self.skewness:.3g} of the loop"
+        compared = {RECIPROCAL: f"within the tolerance {self.tol:.3g}", CANNOT_TELL: f"and its round-off up to {self.roundoff:.3g}"}
         decay_rates, turn_rates = np.real(self.eigenvalues), np.imag(self.eigenvalues)
         return "\n".join(
             (
-                f"This loop is {verdict}.",
-                f"  skew part   {self.skewness:.3g} of the loop, {comparison} the tolerance {self.tol:.3g}",
+                SENTENCES[self.verdict],
+                f"  skew part   {share}, {compared.get(self.verdict, f'above the tolerance {self.tol:.3g}')}",
                 f"  index       {self.index:.6g} (1 reciprocal, 0 pure rotation)",
-                f"  decay       {decay_rates.min():.6g} to {decay_rates.max():.6g}; {decay} at every instant",
+                f"  decay       {decay_rates.min():.6g} to {decay_rates.max():.6g}; {self._decay()}",
                 f"  rotation    {np.abs(turn_rates).max():.6g} rad per unit time at most",
                 f"  directions  {self.rank} identifiable",
             )
@@ -119,6 +148,8 @@ class Certificate(eqx.Module):
 
 def closed_loop(response: Response, law: Law, *, tol: float = 1e-10) -> ClosedLoop:
     """The loop that `law` closes around `response`. Directions below `tol` times the strongest response are not identifiable.
+
+    Nor are those below the round-off of the response, `response.resolved(tol)`, however small `tol` is.
 
     Examples:
         >>> loop = wh.closed_loop(wh.response(net, x, selected=0), wh.repair())
@@ -134,7 +165,7 @@ def closed_loop(response: Response, law: Law, *, tol: float = 1e-10) -> ClosedLo
     loop = physical @ boundary
     _check.finite("the closed loop", loop)
     left, sizes, _ = np.linalg.svd(np.asarray(physical))
-    rank = int(np.sum(sizes > tol * sizes[0])) if sizes[0] > 0 else 0
+    rank = int(np.sum(sizes > response.resolved(tol) * sizes[0])) if sizes[0] > 0 else 0
     if rank == 0:
         raise ValueError("the response must have an identifiable direction, but it is zero: every column is frozen or starved")
     # Each entry of a product of two matrices is known to about n eps times the product of their sizes.
@@ -144,24 +175,27 @@ def closed_loop(response: Response, law: Law, *, tol: float = 1e-10) -> ClosedLo
 
 
 def certify(loop: ClosedLoop, *, tol: float | None = None) -> Certificate:
-    """Certify that a closed loop is reciprocal, or find how it turns.
+    """Certify that a closed loop is reciprocal, find how it turns, or say that this precision cannot tell.
 
     The loop counts as reciprocal when its skew part is at most `tol` of its size. Left out, `tol` is 1e-12, or the round-off of the
-    product K B where that is more, as it is for the inverse of an ill-conditioned response.
+    product K B where that is more, as it is in single precision or for the inverse of an ill-conditioned response. A round-off above
+    1e-3, above a given `tol`, or comparable with the skew part leaves no verdict but "cannot tell".
 
     Examples:
         >>> K = wh.response(net, x, selected=0)
-        >>> wh.certify(wh.closed_loop(K, wh.direct())).reciprocal
-        True
-        >>> wh.certify(wh.closed_loop(K, wh.rotational())).reciprocal
-        False
+        >>> wh.certify(wh.closed_loop(K, wh.direct())).verdict
+        'reciprocal'
+        >>> wh.certify(wh.closed_loop(K, wh.rotational())).verdict
+        'turns'
+        >>> wh.certify(wh.closed_loop(K, wh.direct()), tol=1e-20).verdict
+        'cannot tell'
     """
     _check.instance("loop", loop, ClosedLoop)
     matrix = loop.restricted()
-    limit = max(1e-12, loop.roundoff) if tol is None else float(_check.scalar("tol", tol, least=0.0))
+    limit = _precision.tolerance(loop.roundoff) if tol is None else float(_check.scalar("tol", tol, least=0.0))
     values = np.linalg.eigvals(np.asarray(matrix)).astype(complex)
     order = np.lexsort((np.imag(values), np.real(values)))
-    return Certificate((matrix + matrix.T) / 2, (matrix - matrix.T) / 2, jnp.asarray(values[order]), limit)
+    return Certificate((matrix + matrix.T) / 2, (matrix - matrix.T) / 2, jnp.asarray(values[order]), limit, loop.roundoff)
 
 
 def dissipation(loop: ClosedLoop, residual: Numbers) -> Dissipation:

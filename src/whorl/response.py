@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from whorl import _check
+from whorl import _check, _precision
 from whorl._check import Numbers
 from whorl.system import Block, Fields, Matrix, System, Trace, applied, selected_rows, traced
 from whorl.system import ravel as _ravel
@@ -28,7 +28,7 @@ from whorl.system import unravel as _unravel
 class Spectrum(eqx.Module):
     """The eigenvalues of a response on the fields that can be reached, largest first, and which of them count.
 
-    A mode counts towards the rank when its eigenvalue exceeds `tol` times the largest.
+    A mode counts towards the rank when its eigenvalue exceeds `tol` times the largest; no `tol` is finer than the round-off.
 
     Examples:
         >>> print(wh.response(net, x).spectrum())
@@ -145,7 +145,11 @@ class Response(eqx.Module):
         _need_matched(self, "spectrum")
         tol = float(_check.scalar("tol", tol, least=0.0))
         need_directions(self)
-        return Spectrum(*_decomposed(self), tol)
+        return Spectrum(*_decomposed(self), self.resolved(tol))
+
+    def resolved(self, tol: float = 0.0) -> float:
+        """A tolerance relative to the strongest mode, or the round-off of the matrix where that is coarser: no mode is told below."""
+        return max(tol, _precision.noise(self.system.dtype, self.directions, *self.system.lengths))
 
     def field(self, name: str, value: Numbers) -> Fields:
         """Check a field over samples and outputs."""
@@ -183,6 +187,8 @@ def response(
     """
     _check.instance("system", system, System)
     trace = traced(system, selected_rows(system.checked_inputs(inputs), selected))
+    if _check.known(system, trace):
+        system.check_trace(trace)
     if adjoint is None:
         return Response(system, trace, system, True)
     given = enumerate(adjoint)

@@ -34,7 +34,7 @@ Blocks = Sequence[Block]
 Fields = Float[Array, "samples _out"]
 Matrix = Float[Array, "n n"]
 Same = TypeVar("Same", bound="System")
-Trace = tuple[Any, ...]  # inputs first, outputs last, and between them whatever the system wants to keep
+Trace = Any  # trace[0] are the inputs and trace[-1] the outputs; between them is whatever the system wants to keep
 
 
 class System(eqx.Module):
@@ -94,6 +94,11 @@ class System(eqx.Module):
         new = [jax.tree.map(lambda _: next(moved), getattr(self, name)) for name in names]
         return eqx.tree_at(lambda system: [getattr(system, name) for name in names], self, new)
 
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """The lengths of the sums behind an output, one after the other: what round-off grows with."""
+        return self.sizes
+
     # What it takes and gives.
 
     def basis(self) -> Float[np.ndarray, "out e"]:
@@ -113,6 +118,9 @@ class System(eqx.Module):
     def trace(self, inputs: Array) -> Trace:
         """What the ways forward and back share at these inputs."""
         return inputs, self.outputs(inputs)
+
+    def check_trace(self, trace: Trace) -> None:
+        """Refuse a state at which the response cannot be computed; most systems have none."""
 
     def forward(self, trace: Trace, velocities: Blocks) -> Fields:
         r"""How the outputs move when the blocks do: $J\dot\theta$ (Eq. 7)."""

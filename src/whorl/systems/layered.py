@@ -8,11 +8,12 @@ potential at the outputs is carried back the same way; between them they are the
 from collections.abc import Sequence
 from typing import Any
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
-from whorl import _check, _construct, simplex
+from whorl import _check, _construct, _precision, simplex
 from whorl._check import Numbers
 from whorl.geometry import Simplex, block
 from whorl.system import Blocks, Matrix, System, Trace
@@ -20,6 +21,25 @@ from whorl.systems import _wide
 
 Layer = Float[Array, "_out _in"]
 Flows = Float[Array, "samples _width"]
+
+
+class Streams(eqx.Module):
+    """The flow that enters each layer of a network, and last the predictions (Eq. 11).
+
+    Examples:
+        >>> streams = net.trace(x)
+        >>> len(streams), streams[-1].shape
+        (3, (6, 3))
+    """
+
+    flows: tuple[Flows, ...]
+    near: Bool[Array, ""] | None = None  # of one sample of a wide network: whether a column is near a vertex
+
+    def __getitem__(self, at: Any) -> Any:
+        return self.flows[at]
+
+    def __len__(self) -> int:
+        return len(self.flows)
 
 
 class Network(System):
@@ -101,6 +121,11 @@ class Network(System):
         """One rate per column of every layer."""
         return tuple(rate[None, :] for rate in self.rates)
 
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """The widths: every layer is a sum over its columns."""
+        return self.widths
+
     def basis(self) -> Float[np.ndarray, "out e"]:
         """The zero-sum directions: no mass is ever made or lost."""
         return simplex.tangent_basis(self.widths[-1])
@@ -115,19 +140,22 @@ class Network(System):
 
     def outputs(self, inputs: Flows) -> Flows:
         """What flows out at each output, for each sample."""
-        return self.trace(inputs)[-1]
+        return self._flows(inputs)[-1]
 
-    def trace(self, inputs: Flows) -> tuple[Flows, ...]:
-        """The flow that enters each layer, and last the predictions (Eq. 11).
+    def trace(self, inputs: Flows) -> Streams:
+        """The flow that enters each layer, and last the predictions (Eq. 11)."""
+        single = inputs.shape[0] == 1 and _wide.is_wide(self.widths)
+        return Streams(self._flows(inputs), _wide.near_vertex(self.layers) if single else None)
 
-        Examples:
-            >>> [flow.shape for flow in net.trace(x)]
-            [(6, 3), (6, 3), (6, 3)]
-        """
+    def _flows(self, inputs: Flows) -> tuple[Flows, ...]:
         flows = [inputs]
         for layer in self.layers:
             flows.append(flows[-1] @ layer.T)
         return tuple(flows)
+
+    def check_trace(self, trace: Trace) -> None:
+        """Refuse flows so small that the response would be rounded to zero."""
+        _precision.refuse_underflow(self.layers, self.rates, trace[:-1])
 
     def forward(self, trace: Trace, velocities: Blocks) -> Flows:
         r"""How the predictions move when the layers do: $J\dot\theta$ (Eqs. 7, A2).
@@ -150,13 +178,14 @@ class Network(System):
 
     def velocities(self, trace: Trace, potential: Flows) -> tuple[Layer, ...]:
         if _wide.is_wide(self.widths):
-            return _wide.velocities(self, trace, pull_back(self.layers, potential))
+            return _wide.velocities(self, trace.flows, pull_back(self.layers, potential))
         return super().velocities(trace, potential)
 
     def answer(self, trace: Trace, potential: Flows) -> Flows:
-        if _wide.is_wide(self.widths) and potential.shape[0] == 1:
-            return _wide.answer_single(self, trace, pull_back(self.layers, potential))
-        return super().answer(trace, potential)
+        if not _wide.is_wide(self.widths):
+            return super().answer(trace, potential)
+        behind = pull_back(self.layers, potential)
+        return _wide.either(trace.near, _wide.answer, _wide.answer_single, self, trace.flows, behind)
 
     def jet(self, inputs: Flows, scores: Blocks) -> tuple[Flows, Flows, Flows]:
         first = [simplex.velocity(p, s) for p, s in zip(self.layers, scores, strict=True)]
@@ -164,9 +193,13 @@ class Network(System):
         return jet(self, inputs, first, second)
 
     def driven_jet(self, inputs: Flows, trace: Trace, potential: Array) -> tuple[Flows, Flows, Flows]:
-        if _wide.is_wide(self.widths) and potential.shape[0] == 1:
-            return _wide.jet_single(self, inputs, trace, pull_back(self.layers, potential))
-        return super().driven_jet(inputs, trace, potential)
+        def careful(drive: Array) -> tuple[Flows, Flows, Flows]:
+            return self.jet(inputs, self.scores(trace, drive))
+
+        def fast(drive: Array) -> tuple[Flows, Flows, Flows]:
+            return _wide.jet_single(self, inputs, trace.flows, pull_back(self.layers, drive))
+
+        return _wide.either(trace.near, careful, fast, potential)
 
     def contributions(self, trace: Trace) -> Float[Array, "depth n n"]:
         """The sum of Eq. 13, layer by layer."""
