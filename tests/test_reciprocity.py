@@ -179,8 +179,8 @@ def test_a_loop_of_round_off_gets_no_verdict(net):
 def test_single_precision_finds_the_rank_that_double_precision_finds():
     driven = wh.response(SINGLE, INPUTS)
     assert driven.spectrum().rank == wh.certify(wh.closed_loop(driven, wh.direct())).rank == 6
-    assert driven.spectrum(0.0).rank == 6
-    assert wh.response(NET, INPUTS).spectrum(0.0).rank == 6
+    assert driven.spectrum(tol=0.0).rank == 6
+    assert wh.response(NET, INPUTS).spectrum(tol=0.0).rank == 6
 
 
 @pytest.mark.parametrize("law", [wh.direct(), wh.repair(), wh.leaky(0.1), wh.spectral(jnp.sqrt)])
@@ -264,7 +264,7 @@ def test_a_network_that_cannot_move_is_refused():
 
 
 def test_a_network_with_one_output_is_refused():
-    with pytest.raises(ValueError, match=r"the network must have at least 2 outputs to respond, but it has 1$"):
+    with pytest.raises(ValueError, match=r"the system must have at least 2 outputs to respond, but it has 1$"):
         wh.closed_loop(wh.response(wh.Network([np.ones((1, 3))]), INPUTS), wh.direct())
 
 
