@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
-from whorl import _check, wide
+from whorl import _check, simplex, wide
 from whorl._check import Numbers
 from whorl.feedback import Rotational, rotational
 from whorl.network import Layer, Network, checked_data, loss, score_jet, selected_rows
@@ -64,6 +64,34 @@ def turn_scores(
     """
     inputs, targets = checked_data(net, inputs, targets)
     return _turn_scores(net, inputs, targets, selected, rotational() if law is None else law)
+
+
+def turn_velocities(
+    net: Network, inputs: Numbers, targets: Numbers, *, selected: int | None, law: Rotational | None = None
+) -> tuple[Scores, Scores]:
+    r"""How every column moves under the two scores: $U = Q(p)s^0$ and $V = Q(p)s^1$ (Eq. 22).
+
+    Args:
+        net: The network, with `depth` layers `(out, in)`.
+        inputs: One row of unit mass per sample, `(samples, in)`.
+        targets: One row of unit mass per sample, `(samples, out)`.
+        selected: The sample that drives the turn; None lets all of them.
+        law: What makes the scores; `rotational()` if left out.
+
+    Returns:
+        U and V, each with one array per layer, of its shape. Their columns sum to zero.
+
+    Raises:
+        ValueError: Where the data do not fit the network or `law` names no turn.
+
+    Examples:
+        >>> straight, turning = wh.turn_velocities(net, x, y, selected=0)
+        >>> bool(np.allclose(turning[0].sum(axis=0), 0))
+        True
+    """
+    straight, turning = turn_scores(net, inputs, targets, selected=selected, law=law)
+    u, v = (tuple(map(simplex.velocity, net.layers, scores)) for scores in (straight, turning))
+    return u, v
 
 
 def curvature(net: Network, inputs: Numbers, targets: Numbers, *, selected: int | None, law: Rotational | None = None) -> Curvature:
