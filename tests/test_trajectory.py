@@ -48,7 +48,14 @@ def replayed():
         rows.append(one_update(here, there, x, y, sample) | {"turn": turn})
     states = [[[np.asarray(layer[n]) for layer in side.layers] for n in range(len(rows) + 1)] for side in (ours, theirs)]
     losses = np.array([[oracle_loss(state, x, y) for state in side] for side in states])
-    return pair, {name: np.array([row[name] for row in rows]) for name in rows[0]}, losses
+    rows = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    rows["taken"], rows["opposite"] = (np.where(sign * rows["turn"] > 0, rows["plus"], rows["minus"]) for sign in (1, -1))
+    return pair, rows, losses
+
+
+def entry_of(rows):
+    """What the library makes of the oracle's increments."""
+    return entry(*(jnp.asarray(rows[name]) for name in ("plus", "minus", "taken", "zero", "own", "native")))
 
 
 def oracle_loss(layers, inputs, targets):
@@ -89,12 +96,11 @@ def one_update(here, there, inputs, targets, sample, scale=0.2):
 def test_the_increments_of_an_update_are_those_of_exponential_steps(replayed):
     pair, rows, losses = replayed
     seen, before, native_before = pair.updates.outcome, losses[0][:-1], losses[1][:-1]
-    taken, opposite = (np.where(sign * rows["turn"] > 0, rows["plus"], rows["minus"]) for sign in (1, -1))
     assert 0 < rows["amount"].sum() < len(rows["amount"])
     np.testing.assert_allclose(pair.updates.amount, rows["amount"], rtol=0)
     for name, increment, start in (
-        ("taken", taken, before),
-        ("opposite", opposite, before),
+        ("taken", rows["taken"], before),
+        ("opposite", rows["opposite"], before),
         ("still", rows["zero"], before),
         ("own", rows["own"], before),
         ("native", rows["native"], native_before),
@@ -107,9 +113,9 @@ def test_one_update_alone_makes_the_increments_of_its_start(replayed):
     (net, task), plan = problem(1, 3), (jnp.asarray(pair.schedule), jnp.asarray(pair.turns))
     start = begin(net, task.inputs, task.targets)
     after, info = eqx.filter_jit(update)(wh.adaptive(0.2), task.inputs, task.targets, start, plan[0][0], plan[1][0], plan)
-    taken = rows["plus"][0] if pair.turns[0] > 0 else rows["minus"][0]
-    np.testing.assert_allclose([after.losses[0] - losses[0][0], after.losses[1] - losses[1][0]], [taken, rows["native"][0]], atol=1e-15)
-    np.testing.assert_allclose([info.outcome.still, info.outcome.own] - losses[0][0], [rows["zero"][0], rows["own"][0]], atol=1e-15)
+    wanted = [rows["taken"][0], rows["native"][0]]
+    np.testing.assert_allclose([after.losses[0] - losses[0][0], after.losses[1] - losses[1][0]], wanted, rtol=0, atol=1e-15)
+    np.testing.assert_allclose([info.outcome.still, info.outcome.own] - losses[0][0], [rows["zero"][0], rows["own"][0]], rtol=0, atol=1e-15)
 
 
 def test_the_native_steps_are_the_envelopes_at_the_two_states(replayed):
@@ -124,14 +130,13 @@ def test_the_native_steps_are_the_envelopes_at_the_two_states(replayed):
 def test_the_four_terms_are_differences_of_the_increments(replayed):
     pair, rows, _ = replayed
     mean = (rows["plus"] + rows["minus"]) / 2
-    taken = np.where(rows["turn"] > 0, rows["plus"], rows["minus"])
     wanted = {
         "even": mean - rows["zero"],
-        "handedness": taken - mean,
+        "handedness": rows["taken"] - mean,
         "step": rows["zero"] - rows["own"],
         "drift": rows["own"] - rows["native"],
     }
-    alone = entry(*(jnp.asarray(part) for part in (rows["plus"], rows["minus"], taken, rows["zero"], rows["own"], rows["native"])))
+    alone = entry_of(rows)
     for term, values in wanted.items():
         assert np.abs(values).max() > 1e-6
         np.testing.assert_allclose(getattr(alone, term), values, rtol=0, atol=1e-17)
@@ -155,9 +160,7 @@ def test_the_terms_of_every_update_telescope(replayed):
     total = np.sum([getattr(pair.updates.entry, term) for term in TERMS], axis=0)
     np.testing.assert_allclose(total, np.diff(gaps), rtol=0, atol=1e-15)
     np.testing.assert_allclose(pair.updates.entry.total, np.diff(gaps), rtol=0, atol=1e-15)
-    taken = np.where(rows["turn"] > 0, rows["plus"], rows["minus"])
-    alone = entry(*(jnp.asarray(part) for part in (rows["plus"], rows["minus"], taken, rows["zero"], rows["own"], rows["native"])))
-    np.testing.assert_allclose(alone.total, np.diff(gaps), rtol=0, atol=1e-15)
+    np.testing.assert_allclose(entry_of(rows).total, np.diff(gaps), rtol=0, atol=1e-15)
     np.testing.assert_allclose(np.cumsum(total), gaps[1:], rtol=0, atol=1e-15)
     assert np.abs(gaps[-1]) > 1e-4
     np.testing.assert_allclose(float(pair.ledger.sums.total), gaps[-1], rtol=0, atol=1e-15)
