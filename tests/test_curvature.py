@@ -58,6 +58,24 @@ def test_turn_scores_are_those_of_the_three_port_controller(base):
 
 
 @pytest.mark.parametrize("base", LAWS)
+def test_turn_velocities_are_the_mobility_times_the_potential_carried_back(base):
+    net, alpha = network(3), 1.5
+    layers, rates = oracle.arrays(net)
+    x, error = INPUTS[1:2], (TARGETS - oracle.predict(layers, INPUTS))[1]
+    gain, carry = INVERSES[base](oracle.response(layers, rates, x)), oracle.mobility(layers, rates) @ oracle.jacobian(layers, x).T
+    wanted = carry @ gain @ (alpha * error), carry @ gain @ (oracle.three_port() @ error)
+    found = wh.turn_velocities(net, INPUTS, TARGETS, selected=1, law=wh.rotational(alpha, 0.7, base=LAWS[base].base))
+    for moving, theta in zip(found, wanted, strict=True):
+        flat = np.concatenate([np.asarray(layer).T.ravel() for layer in moving])
+        np.testing.assert_allclose(flat, theta, rtol=0, atol=1e-11 * np.abs(theta).max())
+        np.testing.assert_allclose(flat.reshape(-1, 3).sum(axis=1), 0, atol=1e-14 * np.abs(theta).max())
+    # Along V the outputs leave with the displacement G of Eq. 23.
+    moved = [layer + 1j * oracle.H * np.asarray(v) for layer, v in zip(layers, found[1], strict=True)]
+    displacement = wh.curvature(net, INPUTS, TARGETS, selected=1, law=LAWS[base]).displacement
+    np.testing.assert_allclose(np.imag(oracle.predict(moved, INPUTS)) / oracle.H, displacement, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("base", LAWS)
 @pytest.mark.parametrize("depth", range(1, 7))
 def test_displacement_bending_and_coefficient_are_those_of_the_oracle(depth, base):
     net = network(depth)
@@ -83,7 +101,10 @@ def test_the_ratio_weighs_bending_against_displacement_on_the_driving_sample(bas
 
 def test_the_even_difference_tends_to_the_coefficient():
     net, law = network(2), wh.rotational(1.5, 0.7)
-    coefficient = curved(net, INPUTS, TARGETS, selected=1, law=law).coefficient
+    layers, rates = oracle.arrays(net)
+    _, turning = oracle.turn_scores(layers, rates, INPUTS, TARGETS, 1, np.linalg.pinv)
+    coefficient = oracle.coefficient(layers, INPUTS, TARGETS, turning)
+    np.testing.assert_allclose(curved(net, INPUTS, TARGETS, selected=1, law=law).coefficient, coefficient, rtol=1e-11)
     sizes = [1e-1, 1e-2, 1e-3]
     found = np.array([evened(net, INPUTS, TARGETS, selected=1, law=law, size=jnp.asarray(size)) / (size * 0.7) ** 2 for size in sizes])
     errors = np.abs(found / coefficient - 1)

@@ -156,6 +156,15 @@ def test_the_rotational_law_closes_the_loop_it_promises(depth, alpha, omega):
     np.testing.assert_allclose(loop, alpha * PLANE + omega * TURN, rtol=0, atol=1e-13)
 
 
+@pytest.mark.parametrize(("alpha", "omega"), [(1.0, 1.0), (0.3, -2.0), (2.0, 0.0)])
+def test_the_mixer_is_relaxation_plus_a_turn(alpha, omega):
+    mixer = np.asarray(wh.rotational(alpha, omega).mixer(wh.response(NETS[1], INPUTS, selected=3)))
+    first, second = np.array([1, -1, 0]) / np.sqrt(2), np.array([1, 1, -2]) / np.sqrt(6)
+    np.testing.assert_allclose(mixer, [[alpha, -omega], [omega, alpha]], rtol=0, atol=1e-15)  # C sends the first axis to the second
+    lifted = np.stack([first, second], axis=1) @ mixer @ np.stack([first, second])
+    np.testing.assert_allclose(lifted, alpha * PLANE + omega * TURN, rtol=0, atol=1e-15)
+
+
 def test_the_rotational_law_through_a_leak_turns_and_leaks():
     matrix, driven = oracle.response(*oracle.arrays(NETS[2]), INPUTS[3:4]), wh.response(NETS[2], INPUTS, selected=3)
     law = wh.rotational(0.7, 1.5, base=wh.leaky(0.2))

@@ -49,6 +49,12 @@ def test_rock_paper_scissors_has_the_one_form_found_by_hand(p):
     assert not found.closed
 
 
+def test_the_one_form_of_several_blocks_is_the_differences_of_their_scores():
+    first, second = polynomial([p.astype(complex) for p in POINT])  # in plain NumPy
+    wanted = [*(first[:-1] - first[-1]).real, *(second[:-1] - second[-1]).real]
+    np.testing.assert_allclose(wh.one_form(polynomial, POINT), wanted, rtol=0, atol=1e-15)
+
+
 @pytest.mark.parametrize("corners", [3, 5, 8])
 def test_rock_paper_scissors_circulates_six_times_the_area_it_goes_around(corners):
     angles = 2 * np.pi * np.arange(corners) / corners

@@ -1,5 +1,6 @@
 """Networks: how they are made and refused, what flows through them, and how motion is carried forward and potentials back."""
 
+import math
 import os
 import subprocess
 import sys
@@ -31,6 +32,28 @@ def test_a_network_knows_its_shape_its_support_and_its_type():
     assert net.dtype == np.float64
     for found, mask in zip(net.support, MASKS, strict=True):
         np.testing.assert_array_equal(found, mask)
+
+
+def test_a_network_is_a_point_of_a_product_of_open_simplices_and_nothing_else():
+    rng = np.random.default_rng(7)
+    layers = [rng.dirichlet(np.ones(rows), size=columns).T for rows, columns in ((4, 2), (3, 4))]
+    net = wh.Network(layers)
+    blocks = [column for layer in net.layers for column in np.asarray(layer).T]
+    assert [len(block) for block in blocks] == [4, 4, 3, 3, 3, 3]  # one simplex for every source
+    assert all((block > 0).all() and abs(math.fsum(block) - 1) <= 1e-15 for block in blocks)
+    for number, row, column in oracle.columns(layers):
+        weight = layers[number][row, column]
+        others = [n for n in range(len(layers[number])) if n != row]
+        for left, rule in ((0.0, "be positive on its support"), (-0.25 * weight, "be non-negative")):  # on the face, and beyond it
+            moved = [layer.copy() for layer in layers]
+            moved[number][row, column] = left
+            moved[number][others[0], column] += weight - left
+            with pytest.raises(ValueError, match=rf"layer {number} must {rule}, but entry \({row}, {column}\) is"):
+                wh.Network(moved)
+        off = [layer.copy() for layer in layers]
+        off[number][row, column] += 1e-9  # off the plane of unit mass
+        with pytest.raises(ValueError, match=rf"columns of layer {number} must sum to 1, but column {column} sums to 1.000000001"):
+            wh.Network(off)
 
 
 def test_layers_are_kept_as_given():
@@ -122,6 +145,7 @@ def test_flows_are_what_enters_each_layer_and_what_leaves_the_last():
     (first, second), _ = oracle.arrays(net)
     for flow, expected in zip(net.trace(jnp.asarray(INPUTS)), [INPUTS, INPUTS @ first.T, INPUTS @ first.T @ second.T], strict=True):
         np.testing.assert_allclose(flow, expected, rtol=1e-15)
+        np.testing.assert_allclose(np.asarray(flow).sum(axis=1), 1, rtol=0, atol=1e-15)  # columns that sum to one lose nothing
 
 
 def test_downstream_maps_lead_from_behind_each_layer_to_the_outputs():

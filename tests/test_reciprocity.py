@@ -51,6 +51,32 @@ def test_a_spectral_loop_is_symmetric_and_dissipative(name):
 
 
 @pytest.mark.parametrize("name", LAWS)
+def test_a_spectral_loop_is_a_positive_semidefinite_preconditioned_gradient(name):
+    law, r = LAWS[name]
+    driven, error = wh.response(NET, INPUTS), np.asarray(wh.residual(NET, INPUTS, TARGETS))
+    matrix = np.asarray(wh.closed_loop(driven, law).dense())
+    size = np.linalg.norm(matrix)
+    assert np.abs(matrix - matrix.T).max() <= 1e-12 * size
+    assert np.linalg.eigvalsh((matrix + matrix.T) / 2).min() >= -1e-12 * size
+    layers, rates = oracle.arrays(NET)
+    motion = [np.asarray(moving) for moving in driven.velocities(law(driven, error))]
+    moved = [layer + 1j * oracle.H * moving for layer, moving in zip(layers, motion, strict=True)]
+    slope = np.sum((TARGETS - oracle.predict(moved, INPUTS)) ** 2 / 2).imag / oracle.H
+    assert slope == pytest.approx(-error.ravel() @ matrix @ error.ravel(), rel=1e-10)
+    assert slope < 0
+    # H = M J^T psi(K) J M with psi(0) = 0 and psi = r / lambda elsewhere, which is as definite as psi is.
+    values, modes = np.linalg.eigh(oracle.response(layers, rates, INPUTS))
+    kept = values > 1e-10 * values[-1]
+    psi = r(values[kept]) / values[kept]
+    assert (psi >= 0).all()
+    half = modes[:, kept].T @ oracle.jacobian(layers, INPUTS) @ oracle.mobility(layers, rates)
+    gradient = np.concatenate([part.T.ravel() for part in oracle.gradient(layers, INPUTS, TARGETS)])
+    downhill = -half.T @ (psi * (half @ gradient))
+    flat = np.concatenate([moving.T.ravel() for moving in motion])
+    np.testing.assert_allclose(flat, downhill, rtol=0, atol=1e-10 * np.abs(downhill).max())
+
+
+@pytest.mark.parametrize("name", LAWS)
 def test_the_eigenvalues_of_a_spectral_loop_are_those_of_its_modes(name):
     law, r = LAWS[name]
     values = np.linalg.eigvalsh(oracle.response(*oracle.arrays(NET), INPUTS))
@@ -72,6 +98,49 @@ def test_a_rotational_loop_is_certified_with_its_rates(alpha, omega):
     np.testing.assert_allclose(certificate.eigenvalues, [alpha - 1j * abs(omega), alpha + 1j * abs(omega)], rtol=0, atol=1e-12)
     np.testing.assert_allclose(np.linalg.norm(certificate.skew), np.sqrt(2) * abs(omega), rtol=1e-12)
     np.testing.assert_allclose(certificate.symmetric, alpha * np.eye(2), rtol=0, atol=1e-12)
+
+
+def test_three_ports_turn_as_no_gradient_flow_does():
+    alpha, omega = 0.7, 2.0
+    loop = wh.closed_loop(wh.response(NET, INPUTS, selected=3), wh.rotational(alpha, omega))
+    matrix, error = np.asarray(loop.dense()), np.asarray(wh.residual(NET, INPUTS, TARGETS))[3]
+    np.testing.assert_allclose(matrix.sum(axis=0), 0, atol=1e-13)  # output mass is kept
+    assert error @ matrix @ error == pytest.approx(alpha * error @ error, rel=1e-12)
+    pair = wh.certify(loop).eigenvalues
+    np.testing.assert_allclose(np.abs(np.imag(pair)), omega, rtol=1e-12)
+    # A gradient flow linearises to G^-1 A with G positive definite and A symmetric: its spectrum is real, whatever they are.
+    rng = np.random.default_rng(0)
+    for draw, half in rng.standard_normal((50, 2, 2, 2)):
+        flow = np.linalg.solve(half @ half.T + 1e-2 * np.eye(2), draw + draw.T)
+        np.testing.assert_allclose(np.imag(np.linalg.eigvals(flow)), 0, atol=1e-12)
+
+
+class Anything(wh.Law):
+    """A boundary law that is any matrix at all."""
+
+    given: jnp.ndarray
+
+    def matrix(self, response):
+        return self.given
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_two_outputs_and_one_sample_cannot_turn_under_any_law(seed):
+    rng = np.random.default_rng(seed)
+    net, x = wh.Network.random([3, 3, 2], seed=seed, floor=0.1), INPUTS[3:4]
+    driven = wh.response(net, x)
+    found = wh.certify(wh.closed_loop(driven, Anything(jnp.asarray(rng.standard_normal((1, 1))))))
+    assert found.reciprocal
+    assert (found.rank, found.skewness) == (1, 0)
+    np.testing.assert_array_equal(np.imag(found.eigenvalues), 0)
+    # By hand: whatever the law, its loop maps the line of zero-sum residuals to itself, and a line has no room to turn.
+    matrix, line = oracle.response(*oracle.arrays(net), x), np.array([1.0, -1.0]) / np.sqrt(2)
+    for law in rng.standard_normal((20, 2, 2)):
+        values = np.linalg.eigvals(matrix @ law @ oracle.zero_sum(1, 2))
+        np.testing.assert_array_equal(np.imag(values), 0)
+        np.testing.assert_allclose(sorted(np.abs(values)), [0, abs(line @ matrix @ law @ line)], rtol=0, atol=1e-15)
+    with pytest.raises(ValueError, match="at least 3 outputs to turn one sample, but there are 2"):
+        wh.closed_loop(driven, wh.rotational(1.0, 2.0))
 
 
 def test_a_rotational_law_that_does_not_turn_is_certified_reciprocal():

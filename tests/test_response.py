@@ -80,6 +80,17 @@ def test_the_response_is_applied_without_being_built(problem):
     assert np.linalg.norm(difference) <= 1e-14 * max(np.linalg.norm(dense), floor_of(net, inputs)) * np.linalg.norm(targets)
 
 
+def test_a_potential_moves_the_outputs_by_the_response():
+    net = wh.Network.random(WIDTHS, seed=0, rates=RATES)
+    layers, rates = oracle.arrays(net)
+    k = wh.response(net, INPUTS)
+    theta = oracle.mobility(layers, rates) @ oracle.jacobian(layers, INPUTS).T @ POTENTIAL.ravel()
+    motion = [np.asarray(moving) for moving in k.velocities(POTENTIAL)]
+    np.testing.assert_allclose(np.concatenate([moving.T.ravel() for moving in motion]), theta, rtol=0, atol=2e-15)
+    moved = [layer + 1j * oracle.H * moving for layer, moving in zip(layers, motion, strict=True)]
+    np.testing.assert_allclose(apply(k, POTENTIAL), np.imag(oracle.predict(moved, INPUTS)) / oracle.H, rtol=0, atol=4e-15)
+
+
 @pytest.mark.parametrize("widths", strategies.POOL)
 def test_the_layer_sum_agrees_with_the_complex_step_and_with_logits(widths):
     net = wh.Network.random(widths, seed=2, floor=0.2, rates=[0.5 + n for n in range(len(widths) - 1)])

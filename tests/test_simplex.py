@@ -27,7 +27,9 @@ SPARSE = np.array([[0.25, 0.5, 0.0], [0.25, 0.0, 1.0], [0.25, 0.2, 0.0], [0.25, 
 
 def test_velocity_is_the_covariance_times_the_score():
     expected = np.stack([oracle.covariance(p) @ s for p, s in zip(COLUMNS.T, PUSH.T, strict=True)], axis=1)
-    np.testing.assert_allclose(simplex.velocity(jnp.asarray(COLUMNS), jnp.asarray(PUSH)), expected, rtol=0, atol=1e-15)
+    found = np.asarray(simplex.velocity(jnp.asarray(COLUMNS), jnp.asarray(PUSH)))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(found.sum(axis=0), 0, atol=1e-15)
 
 
 @given(strategies.columns(SHAPE, sparse=True), SCORES)
@@ -179,6 +181,15 @@ def test_every_tangent_velocity_is_the_replicator_field_of_its_score():
     score = simplex.score(jnp.asarray(SPARSE), jnp.asarray(tangent))
     np.testing.assert_array_equal(np.asarray(score)[~inside], 0.0)
     np.testing.assert_allclose(simplex.velocity(jnp.asarray(SPARSE), score), tangent, rtol=0, atol=1e-15)
+    for p, s, wanted in zip(SPARSE.T, np.asarray(score).T, tangent.T, strict=True):
+        for constant in (0.0, 2.5):  # the score is defined up to a constant
+            np.testing.assert_allclose(oracle.covariance(p) @ (s + constant), wanted, rtol=0, atol=1e-15)
+
+
+def test_the_covariance_takes_the_mass_out_of_any_velocity_divided_by_its_column():
+    score = np.asarray(simplex.score(jnp.asarray(COLUMNS), jnp.asarray(PUSH)))
+    for p, s, moved in zip(COLUMNS.T, score.T, PUSH.T, strict=True):
+        np.testing.assert_allclose(oracle.covariance(p) @ s, moved - p * moved.sum(), rtol=0, atol=1e-14)
 
 
 def test_expand_restores_what_reduce_dropped():

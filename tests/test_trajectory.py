@@ -1,5 +1,6 @@
 """Coupled learners follow the paper's update to round-off, and their ledger closes."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 import oracle
 import whorl as wh
 from whorl.ledger import TERMS, Entry, Ledger, entry
-from whorl.trajectory import added, begin, run
+from whorl.trajectory import added, begin, run, update
 
 POLICIES = {"step-matched": wh.step_matched, "adaptive": wh.adaptive}
 
@@ -34,6 +35,137 @@ def test_a_pair_follows_the_plain_numpy_learner(name, depth):
         np.testing.assert_allclose(getattr(pair.updates.entry, term), rows[:, number], atol=1e-15)
 
 
+@pytest.fixture(scope="module")
+def replayed():
+    """A recorded pair, and every update of it once more in plain NumPy from the states that were kept."""
+    net, task = problem(1, 3)
+    pair = wh.train(net, task.inputs, task.targets, policy=wh.adaptive(0.2), epochs=4, seed=1, stride=1)
+    assert pair.states is not None
+    (ours, theirs), x, y = pair.states, np.asarray(task.inputs), np.asarray(task.targets)
+    rows = []
+    for number, (sample, turn) in enumerate(zip(pair.schedule.tolist(), pair.turns.tolist(), strict=True)):
+        here, there = ([np.asarray(layer[number]) for layer in side.layers] for side in (ours, theirs))
+        rows.append(one_update(here, there, x, y, sample) | {"turn": turn})
+    states = [[[np.asarray(layer[n]) for layer in side.layers] for n in range(len(rows) + 1)] for side in (ours, theirs)]
+    losses = np.array([[oracle_loss(state, x, y) for state in side] for side in states])
+    rows = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    rows["taken"], rows["opposite"] = (np.where(sign * rows["turn"] > 0, rows["plus"], rows["minus"]) for sign in (1, -1))
+    return pair, rows, losses
+
+
+def entry_of(rows):
+    """What the library makes of the oracle's increments."""
+    return entry(*(jnp.asarray(rows[name]) for name in ("plus", "minus", "taken", "zero", "own", "native")))
+
+
+def oracle_loss(layers, inputs, targets):
+    return ((targets - oracle.predict(layers, inputs)) ** 2).sum() / (2 * len(inputs))
+
+
+def one_update(here, there, inputs, targets, sample, scale=0.2):
+    """Increments of Eq. C1 at both states, with the steps of Eq. C2, for the amount 1 and for the step of the adaptive policy."""
+
+    def scores(layers):
+        return oracle.turn_scores(layers, [np.ones(3)] * len(layers), inputs, targets, sample, lambda k: np.linalg.inv(k + 0.1 * np.eye(3)))
+
+    def reach(layers, score):
+        return scale / max(1, oracle.score_range(layers, score))
+
+    def increment(layers, score, size):
+        moved = [oracle.exponential_step(p, s, size) for p, s in zip(layers, score, strict=True)]
+        return oracle_loss(moved, inputs, targets) - oracle_loss(layers, inputs, targets)
+
+    b, r = scores(here)
+    g, h = oracle.path_derivatives(here, inputs[sample : sample + 1], r)
+    amount = float(((targets[sample] - oracle.predict(here, inputs[sample : sample + 1])[0]) * h[0]).sum() > (g**2).sum())
+    plus, minus = ([s + sign * amount * t for s, t in zip(b, r, strict=True)] for sign in (1, -1))
+    nu, other = min(reach(here, plus), reach(here, minus)), scores(there)[0]
+    return {
+        "amount": amount,
+        "nu": nu,
+        "own_step": reach(here, b),
+        "native_step": reach(there, other),
+        "plus": increment(here, plus, nu),
+        "minus": increment(here, minus, nu),
+        "zero": increment(here, b, nu),
+        "own": increment(here, b, reach(here, b)),
+        "native": increment(there, other, reach(there, other)),
+    }
+
+
+def test_the_increments_of_an_update_are_those_of_exponential_steps(replayed):
+    pair, rows, losses = replayed
+    seen, before, native_before = pair.updates.outcome, losses[0][:-1], losses[1][:-1]
+    assert 0 < rows["amount"].sum() < len(rows["amount"])
+    np.testing.assert_allclose(pair.updates.amount, rows["amount"], rtol=0)
+    for name, increment, start in (
+        ("taken", rows["taken"], before),
+        ("opposite", rows["opposite"], before),
+        ("still", rows["zero"], before),
+        ("own", rows["own"], before),
+        ("native", rows["native"], native_before),
+    ):
+        np.testing.assert_allclose(getattr(seen, name) - start, increment, rtol=0, atol=1e-15)
+
+
+def test_one_update_alone_makes_the_increments_of_its_start(replayed):
+    pair, rows, losses = replayed
+    (net, task), plan = problem(1, 3), (jnp.asarray(pair.schedule), jnp.asarray(pair.turns))
+    start = begin(net, task.inputs, task.targets)
+    after, info = eqx.filter_jit(update)(wh.adaptive(0.2), task.inputs, task.targets, start, plan[0][0], plan[1][0], plan)
+    wanted = [rows["taken"][0], rows["native"][0]]
+    np.testing.assert_allclose([after.losses[0] - losses[0][0], after.losses[1] - losses[1][0]], wanted, rtol=0, atol=1e-15)
+    np.testing.assert_allclose([info.outcome.still, info.outcome.own] - losses[0][0], [rows["zero"][0], rows["own"][0]], rtol=0, atol=1e-15)
+
+
+def test_the_native_steps_are_the_envelopes_at_the_two_states(replayed):
+    pair, rows, _ = replayed
+    np.testing.assert_allclose(pair.updates.own_step, rows["own_step"], rtol=1e-13)
+    np.testing.assert_allclose(pair.updates.native_step, rows["native_step"], rtol=1e-13)
+    np.testing.assert_allclose(pair.updates.step, rows["nu"], rtol=1e-13)
+    assert np.abs(rows["own_step"] - rows["native_step"]).max() > 1e-3, "where both learners take one step nothing is told apart"
+    assert rows["own_step"].min() < rows["own_step"].max() == 0.2, "both branches of the envelope"
+
+
+def test_the_four_terms_are_differences_of_the_increments(replayed):
+    pair, rows, _ = replayed
+    mean = (rows["plus"] + rows["minus"]) / 2
+    wanted = {
+        "even": mean - rows["zero"],
+        "handedness": rows["taken"] - mean,
+        "step": rows["zero"] - rows["own"],
+        "drift": rows["own"] - rows["native"],
+    }
+    alone = entry_of(rows)
+    for term, values in wanted.items():
+        assert np.abs(values).max() > 1e-6
+        np.testing.assert_allclose(getattr(alone, term), values, rtol=0, atol=1e-17)
+        np.testing.assert_allclose(getattr(pair.updates.entry, term), values, rtol=0, atol=1e-15)
+
+
+def test_the_handedness_of_one_update_is_half_the_difference_of_its_senses(replayed):
+    pair, rows, _ = replayed
+    half = (rows["plus"] - rows["minus"]) / 2
+    np.testing.assert_allclose(pair.updates.entry.handedness, rows["turn"] * half, rtol=0, atol=1e-15)
+    six = jnp.array([-3.0, -1.0, -3.0, -2.5, -2.0, -4.0])
+    one, other = entry(*six), entry(*six.at[2].set(-1.0))  # the other sense is taken, and nothing else changes
+    assert float(one.handedness) == -float(other.handedness) == -1.0
+    assert (one.even, one.step, one.drift) == (other.even, other.step, other.drift)
+
+
+def test_the_terms_of_every_update_telescope(replayed):
+    pair, rows, losses = replayed
+    gaps = losses[0] - losses[1]  # of the states that were visited, from the oracle
+    assert gaps[0] == 0
+    total = np.sum([getattr(pair.updates.entry, term) for term in TERMS], axis=0)
+    np.testing.assert_allclose(total, np.diff(gaps), rtol=0, atol=1e-15)
+    np.testing.assert_allclose(pair.updates.entry.total, np.diff(gaps), rtol=0, atol=1e-15)
+    np.testing.assert_allclose(entry_of(rows).total, np.diff(gaps), rtol=0, atol=1e-15)
+    np.testing.assert_allclose(np.cumsum(total), gaps[1:], rtol=0, atol=1e-15)
+    assert np.abs(gaps[-1]) > 1e-4
+    np.testing.assert_allclose(float(pair.ledger.sums.total), gaps[-1], rtol=0, atol=1e-15)
+
+
 @pytest.mark.parametrize(
     "policy",
     [
@@ -45,9 +177,14 @@ def test_a_pair_follows_the_plain_numpy_learner(name, depth):
 )
 def test_the_ledger_of_every_policy_closes(policy):
     net, task = problem(4, 3)
-    account = wh.train(net, task.inputs, task.targets, policy=policy, epochs=30, seed=2).ledger
-    assert account.closure <= 1e-14
-    assert account.closed
+    pair = wh.train(net, task.inputs, task.targets, policy=policy, epochs=30, seed=2)
+    assert pair.ledger.closure <= 1e-14
+    assert pair.ledger.closed
+    x, y = np.asarray(task.inputs), np.asarray(task.targets)
+    ours, theirs = (oracle_loss(oracle.arrays(end)[0], x, y) for end in (pair.nonreciprocal, pair.native))
+    assert sum(float(getattr(pair.ledger.sums, term)) for term in TERMS) == pytest.approx(ours - theirs, abs=1e-15)
+    losses = (oracle_loss(oracle.arrays(net)[0], x, y), ours, theirs)
+    assert Ledger(pair.ledger.sums, None, *map(jnp.asarray, losses)).closed  # with losses of the oracle's too
 
 
 def test_a_long_ledger_closes_as_well_as_a_short_one():

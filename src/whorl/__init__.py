@@ -12,6 +12,7 @@ from whorl.curvature import Curvature as Curvature
 from whorl.curvature import curvature as curvature
 from whorl.curvature import even_difference as even_difference
 from whorl.curvature import turn_scores as turn_scores
+from whorl.curvature import turn_velocities as turn_velocities
 from whorl.ensemble import Ensemble as Ensemble
 from whorl.ensemble import stack as stack
 from whorl.ensemble import train_many as train_many

@@ -77,6 +77,33 @@ def turn_scores(
     return _turn_scores(system, inputs, targets, selected, rotational() if law is None else law)
 
 
+def turn_velocities(
+    system: System, inputs: Numbers, targets: Numbers, *, selected: int | None, law: Rotational | None = None
+) -> tuple[Scores, Scores]:
+    r"""How every block moves under the two scores, for a column $U = Q(p)s^0$ and $V = Q(p)s^1$ (Eq. 22).
+
+    Args:
+        system: What learns, with one array per block.
+        inputs: One row per sample, `(samples, in)`.
+        targets: One row per sample, `(samples, out)`.
+        selected: The sample that drives the turn; None lets all of them.
+        law: What makes the scores; `rotational()` if left out.
+
+    Returns:
+        U and V, each with one array per block, of its shape. Columns on a simplex sum to zero.
+
+    Raises:
+        ValueError: Where the data do not fit the system or `law` names no turn.
+
+    Examples:
+        >>> straight, turning = wh.turn_velocities(net, x, y, selected=0)
+        >>> bool(np.allclose(turning[0].sum(axis=0), 0))
+        True
+    """
+    straight, turning = turn_scores(system, inputs, targets, selected=selected, law=law)
+    return system.velocities_of(straight), system.velocities_of(turning)
+
+
 def curvature(system: System, inputs: Numbers, targets: Numbers, *, selected: int | None, law: Rotational | None = None) -> Curvature:
     """Would a turn help here? `selected` names the sample that drives the turn; None lets all of them.
 

@@ -298,7 +298,8 @@ def test_the_scatter_holds_every_configuration_and_rings_the_wrong_ones(paper):
 
 def test_the_gap_is_drawn_against_what_was_foreseen(tmp_path):
     gaps = {f"gap.turns.{k}{end}": value for k in ("k0", "k6", "end") for end, value in (("", -0.01), (".lower", -0.02), (".upper", 0.03))}
-    root = folders.write_run(tmp_path / "run", [folders.own("foresight")], **gaps)
+    rivals = {"against.random.k0.wins": 2, "against.random.k0.loses": 7, "against.random.end.wins": 0, "against.random.end.loses": 5}
+    root = folders.write_run(tmp_path / "run", [folders.own("foresight")], **gaps, **rivals)
     report.write(root)
     turns, random = data(root, "study-mine-ahead")["figure"]["data"]
     assert (turns["name"], random["name"]) == ("turns", "random directions")
@@ -308,7 +309,10 @@ def test_the_gap_is_drawn_against_what_was_foreseen(tmp_path):
     assert np.allclose(turns["y"], charts.signed_log(np.array([-0.01] * 3), charts.GAP), rtol=1e-5)
     assert np.all(np.array(turns["error_y"]["array"]) > 0)
     assert np.all(np.array(turns["error_y"]["arrayminus"]) > 0)
-    assert "in 0, 0 and 2 of 2 conditions, from left to right" in (root / "report.html").read_text()
+    words = (root / "report.html").read_text()
+    assert "in 0, 0 and 2 of 2 conditions, from left to right" in words
+    assert "Beside “random directions” turns end lower in 2 and higher in 7 at the left, in 0 and 5 at the right." in words
+    assert "Beside “along the residual”" not in words  # a run without these statistics says nothing of them
 
 
 def test_the_trials_hold_both_policies_in_one_order(paper):

@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import csv as pacsv
 
-from study.small import made, parquet, rows, small
-from whorl.study import columns, draws, run, store
+from study import from_the_page
+from study.small import made, parquet, small
+from whorl.study import columns, run, store
 
 
 def expected_keys(kind, p):
@@ -131,17 +132,15 @@ class EveryKind:
         deficient = self.kind == "structural" and bool((tables["operators"]["rank"] < 6).any())
         assert sorted(names) == sorted(statistics_of(self.kind, p, deficient))
 
-    def test_the_stored_tasks_and_weights_are_the_documented_streams(self):
+    def test_the_drawn_tables_follow_from_the_page_to_the_bit(self):
         p, tables = made(self.kind)
-        key = "trial" if self.kind == "horizon" else "family"
-        for row in rows(tables["tasks"]):
-            inputs, targets = draws.task(p.seed, row[key], p.concentration)
-            assert [row[f"x_{i}"] for i in range(3)] == inputs[row["sample"]].tolist()
-            assert [row[f"y_{i}"] for i in range(3)] == targets[row["sample"]].tolist()
-        for row in rows(tables["weights"]):
-            where = p.seed, row[key], row["depth"]
-            if self.kind == "structural":
-                layers = draws.dirichlet_layers(*where, p.column_concentration, p.floor)
-            else:
-                layers = draws.softmax_layers(*where, row["beta"], p.floor)
-            assert row["weight"] == layers[row["layer"], row["row"], row["column"]]
+        for name, redone in from_the_page.DRAWN[self.kind](vars(p)).items():
+            roles = {column.name: column.role for column in columns.columns(self.kind, name)}
+            assert list(redone) == list(roles)
+            assert set(roles.values()) == {"key", "drawn"}
+            for column, values in redone.items():
+                np.testing.assert_array_equal(tables[name][column], values, err_msg=f"{name}.{column}")
+
+    def test_no_drawn_column_is_left_out_of_the_page(self):
+        drawn = {name for name in columns.names(self.kind) for one in columns.columns(self.kind, name) if one.role == "drawn"}
+        assert drawn == set(from_the_page.DRAWN[self.kind](vars(made(self.kind)[0])))

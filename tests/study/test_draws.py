@@ -1,9 +1,15 @@
 """Random numbers follow from the page alone: plain NumPy draws them again, and no family minds its neighbours."""
 
+import ast
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from study import from_the_page
 from whorl.study import draws
+from whorl.turn import quarter_turn
 
 SEED = 20261021
 
@@ -39,8 +45,9 @@ def test_softmax_columns_scale_the_same_logits():
         rng = stream(7, 1, 2)
         layers = draws.softmax_layers(SEED, 7, 2, beta, 0.02)
         for layer in layers:
-            grown = np.exp(beta * rng.standard_normal((3, 3)))
-            np.testing.assert_allclose(layer, mixed(grown / grown.sum(axis=0), 0.02), rtol=1e-14)
+            logits = beta * rng.standard_normal((3, 3))
+            grown = np.exp(logits - logits.max(axis=0))
+            np.testing.assert_array_equal(layer, (1 - 0.02) * grown / ((grown[0] + grown[1]) + grown[2]) + 0.02 / 3)
     np.testing.assert_array_equal(draws.softmax_layers(SEED, 7, 2, 0.0, 0.02), 1 / 3)
 
 
@@ -78,3 +85,45 @@ def test_seeds_and_families_have_streams_of_their_own(make):
     assert flat(1, 0) == flat(1, 0)
     assert flat(1, 0) != flat(2, 0)
     assert flat(1, 0) != flat(1, 1)
+
+
+P = {"seed": SEED, "concentration": 0.7, "column_concentration": 2.5, "floor": 0.13, "epochs": 4, "wide": 6}
+
+
+def test_the_page_fixes_every_draw_of_width_three():
+    for number in (0, 11):
+        for mine, theirs in zip(draws.task(SEED, number, 0.7), from_the_page.task(P, number), strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+        np.testing.assert_array_equal(draws.dirichlet_layers(SEED, number, 3, 2.5, 0.13), from_the_page.dirichlet_columns(P, number, 3))
+        for beta in (0.0, 0.3, 8.0):
+            layers = draws.softmax_layers(SEED, number, 6, beta, 0.13)
+            np.testing.assert_array_equal(layers, from_the_page.softmax_columns(P, number, 6, beta))
+        np.testing.assert_array_equal(draws.order(SEED, number, 4), from_the_page.order(P, number, 2))
+        np.testing.assert_array_equal(draws.foreseen(SEED, number, 4), from_the_page.order(P, number, 6))
+        np.testing.assert_array_equal(draws.turns(SEED, number, 24), from_the_page.turns(P, number))
+        np.testing.assert_array_equal(draws.angles(SEED, number, 24), from_the_page.angles(P, number))
+        np.testing.assert_array_equal(draws.readings(SEED, number, 24), from_the_page.noise(P, number))
+    np.testing.assert_array_equal(draws.control_layers(SEED, 4, 2.5, 0.13), from_the_page.control_columns(P, 4))
+
+
+@pytest.mark.parametrize("width", [4, 6])
+def test_the_page_fixes_every_draw_of_the_wide_arm(width):
+    x, y, layers, order = from_the_page.wide_arm(P | {"wide": width}, 3, 2, 4.0)
+    for mine, theirs in zip(draws.wide(SEED, 3, width, 0.7, 4), (x, y, order), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    np.testing.assert_array_equal(draws.wide_layers(SEED, 3, width, 2, 4.0, 0.13), layers)
+
+
+def test_the_page_fixes_the_sign_of_the_turn():
+    np.testing.assert_allclose(quarter_turn(3), from_the_page.C, rtol=0, atol=1e-15)
+    for width in (3, 4, 6, 7):
+        np.testing.assert_allclose(quarter_turn(width), from_the_page.circulant(width), rtol=0, atol=1e-14)
+    page = (Path(__file__).parents[2] / "docs" / "studies.md").read_text()
+    assert "(1 / sqrt 3) times the rows (0, -1, 1), (1, 0, -1), (-1, 1, 0)" in page
+
+
+def test_the_program_written_from_the_page_shares_no_code_with_the_library():
+    tree = ast.parse(Path(from_the_page.__file__).read_text())
+    plain = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+    named = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    assert {name for name in (*plain, *named) if name not in sys.stdlib_module_names} == {"numpy"}

@@ -8,6 +8,7 @@ import pytest
 
 import whorl as wh
 import whorl_audit
+from study import from_the_page
 from whorl.foresight import rollout
 from whorl.study import arms, columns, comparators, design, draws, run, store
 
@@ -67,7 +68,7 @@ def test_every_table_has_its_documented_columns(tables):
         assert stored.num_rows == len(next(iter(table.values())))
 
 
-def test_the_registered_design_asks_for_what_the_issue_asks(study):
+def test_the_registered_design_has_its_seeds_conditions_and_horizons(study):
     p = study.values()
     assert (p.seed, p.bootstrap_seed, p.trials) == (20261115, 20261116, 100)
     assert len(p.depths) * len(p.betas) * len(p.scales) == 12
@@ -75,6 +76,17 @@ def test_the_registered_design_asks_for_what_the_issue_asks(study):
     assert "foresight" not in design.PAPER
     rows = sum(len(arm.horizons) * len(arm.depths) * 6 * arm.trials for arm in arms.arms(p))
     assert {gate.statistic: gate.bound for gate in study.gates}["rows.trajectories"] == rows
+
+
+@pytest.mark.slow
+def test_the_drawn_tables_follow_from_the_page_to_the_bit(study, tables):
+    redone = from_the_page.DRAWN["foresight"](vars(study.values(quick=True)))
+    drawn = {name for name in tables for one in columns.columns("foresight", name) if one.role == "drawn"}
+    assert drawn == set(redone)
+    for name, table in redone.items():
+        assert list(table) == list(tables[name])
+        for column, values in table.items():
+            np.testing.assert_array_equal(tables[name][column], values, err_msg=f"{name}.{column}")
 
 
 @pytest.mark.slow

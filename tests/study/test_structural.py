@@ -147,6 +147,15 @@ def test_disconnected_controls_have_one_direction(t, p):
         assert mine["null_response"][0] < 1e-15
 
 
+def test_the_registered_steps_are_those_of_the_supplement():
+    values = design.shipped("structural").values()
+    assert values.steps == [1e-2, 5e-3, 2e-3, 1e-3, 5e-4, 2e-4, 1e-4]
+    gates = {(gate.statistic, gate.relation): gate.bound for gate in design.shipped("structural").gates}
+    for example in structural.EXAMPLES:
+        assert (gates[f"slope.{example}", ">="], gates[f"slope.{example}", "<="]) == (1.9, 2.1)
+        assert gates[f"relative_error.{example}", "<"] == 1e-4
+
+
 def test_the_examples_have_the_papers_exact_numbers(t):
     found = statistics(t)
     assert found["coefficient.negative"] == pytest.approx(-0.9271875, abs=1e-13)

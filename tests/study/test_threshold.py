@@ -7,9 +7,10 @@ import pytest
 from sklearn.metrics import accuracy_score, roc_auc_score
 
 import oracle
+from study import from_the_page
 from study.every_kind import EveryKind
 from study.small import made, rows, small, statistics
-from whorl.study import run, threshold
+from whorl.study import design, run, threshold
 
 
 class TestThreshold(EveryKind):
@@ -26,6 +27,56 @@ def p():
 @pytest.fixture(scope="module")
 def t():
     return made("threshold")[1]
+
+
+def test_every_table_follows_from_the_page_alone(p, t):
+    redo(vars(p), t)
+
+
+def test_the_square_of_the_step_is_a_product():
+    study = small(finite_step=1.308e-05)  # whose second power differs from its square by a bit in common C libraries
+    redo(vars(study.values()), run.compute(study))
+
+
+@pytest.mark.slow
+def test_every_registered_table_follows_from_the_page_alone():
+    study = design.shipped("threshold")
+    redo(vars(study.values()), run.compute(study))
+
+
+def redo(p, t):
+    """Drawn and derived columns to the bit, computed ones to round-off, statistics in their order."""
+    for name, table in from_the_page.threshold_drawn(p).items():
+        for column, values in table.items():
+            np.testing.assert_array_equal(t[name][column], values, err_msg=f"{name}.{column}")
+    stored, seen = t["configurations"], from_the_page.threshold_computed(p)
+    derived = from_the_page.threshold_derived(p, stored, t["weights"])
+    assert list(stored) == [*seen, *derived]
+    for column, values in seen.items():
+        exact = column in ("family", "depth", "beta", "selected")
+        # Bending and its parts cancel among samples and layers: what is lost is measured by the largest of the column.
+        tolerance = {} if exact else {"rtol": 1e-11, "atol": 1e-13 * np.abs(values).max()}
+        compare = np.testing.assert_array_equal if exact else np.testing.assert_allclose
+        compare(stored[column], values, err_msg=column, **tolerance)
+    for column, values in derived.items():
+        np.testing.assert_array_equal(stored[column], values, err_msg=column)
+    for column, values in from_the_page.threshold_draws(p, stored).items():
+        np.testing.assert_allclose(t["draws"][column], values, rtol=1e-14, err_msg=column)
+    found = from_the_page.threshold_statistics(p, stored, t["weights"], t["draws"])
+    assert list(found) == t["statistics"]["name"].tolist()
+    np.testing.assert_allclose(t["statistics"]["value"], list(found.values()), rtol=1e-14)
+
+
+def test_a_table_that_does_not_follow_from_the_page_is_found(p, t):
+    last = np.nextafter(t["weights"]["weight"], 1)
+    for table, column, values in (
+        ("weights", "weight", np.where(np.arange(last.size) == 7, last, t["weights"]["weight"])),
+        ("configurations", "selected_bending", t["configurations"]["selected_bending"] * (1 + 1e-9)),
+        ("configurations", "ratio", np.nextafter(t["configurations"]["ratio"], 9)),
+        ("draws", "auc", t["draws"]["auc"] + 1e-12),
+    ):
+        with pytest.raises(AssertionError):
+            redo(vars(p), t | {table: t[table] | {column: values}})
 
 
 def cases(t):

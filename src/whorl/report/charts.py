@@ -230,7 +230,7 @@ def _trial_lines(of_policy: dict[str, dict[str, np.ndarray]], order: np.ndarray)
 
 
 def _foresight(statistics: dict[str, float], table: dict[str, np.ndarray], anchor: str) -> Chart:
-    """The mean gap against the number of updates foreseen, for turning and for controls that never turn."""
+    """The mean gap against the number of updates foreseen, for turning and for controls with other actions."""
     kept = {name: list(dict.fromkeys(table["horizon"][table["arm"] == name].tolist())) for name in ARMS}
     horizons = kept["turns"]
     words = ["end" if k < 0 else str(k) for k in horizons]
@@ -245,10 +245,20 @@ def _foresight(statistics: dict[str, float], table: dict[str, np.ndarray], ancho
     summary = (
         f"Below zero a learner that looks ahead finishes before the native one. Bars are 95 % intervals over trials. Turning pays, with "
         f"its upper bound below zero, in {', '.join(most)} and {last} of {plural(int(rows[0][6]), 'condition')}, from left to right."
+        f"{''.join(_rival(statistics, name, words) for name in ('random', 'straight'))}"
     )
     lines = [[ARMS[row[0]][0], "end" if row[1] < 0 else str(row[1]), *map(number, row[2:5]), f"{row[5]} of {row[6]}"] for row in rows]
     head = ("chooses among", "updates foreseen", "mean gap", "2.5 %", "97.5 %", "conditions in which it pays")
     return Chart(f"{anchor}-ahead", "How far ahead must a turn be seen?", summary, head, lines, {"data": traces, "layout": layout})
+
+
+def _rival(statistics: dict[str, float], control: str, horizons: list[str]) -> str:
+    """How turning fares beside a control that has the same freedom of step, at the first and the last horizon."""
+    ends = [k if k == "end" else f"k{k}" for k in (horizons[0], horizons[-1])]
+    found = [f"{statistics.get(f'against.{control}.{k}.{how}', -1):.0f}" for k in ends for how in ("wins", "loses")]
+    if "-1" in found:
+        return ""
+    return " Beside “{}” turns end lower in {} and higher in {} at the left, in {} and {} at the right.".format(ARMS[control][0], *found)
 
 
 def _ahead(statistics: dict[str, float], table: dict[str, np.ndarray], arm: str, horizon: int) -> tuple[Any, ...]:

@@ -26,7 +26,7 @@ CAPTIONS = {
     "horizon": "Where the gap to the native learner comes from: gaps trial by trial, the step and drift terms of the ledger, and the gain "
     "of the adaptive policy by condition.",
     "foresight": "Does a turn pay when its consequences are foreseen? Mean gaps to the native learner against the updates foreseen, by "
-    "condition, beside controls that look as far and never turn.",
+    "condition, beside controls that look as far and choose among other steps or directions.",
 }
 POLICY = (  # of the page itself: nothing is asked of any network
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:; font-src data:; "

@@ -1,4 +1,4 @@
-"""The foresight study: policies that look ahead, controls that look as far but never turn, and learners that spend the compute otherwise.
+"""The foresight study: policies that look ahead, controls with other actions, and learners that spend the compute otherwise.
 
 One stage for every arm, horizon and depth, and one for every comparator and depth. docs/studies.md says what is in the tables.
 """

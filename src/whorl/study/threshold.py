@@ -90,7 +90,7 @@ def tables(p: SimpleNamespace, parts: Parts) -> Tables:
 def _configurations(p: SimpleNamespace, d: Any) -> Table:
     sides: Table = dict(zip(SIDES, d["losses"].T, strict=True))
     ahead, back = ((sides[f"{way}_plus"] + sides[f"{way}_minus"]) / 2 - sides[f"{way}_still"] for way in ("loss", "back"))
-    finite = (ahead + back) / (2 * p.finite_step**2)
+    finite = (ahead + back) / (2 * (p.finite_step * p.finite_step))  # a product: a power may round otherwise
     coefficient = (d["displacement"] - d["bending"]) / 12
     ratio = d["selected_bending"] / d["selected_displacement"]
     apart = np.abs(d["velocity"] - d["commanded"])
