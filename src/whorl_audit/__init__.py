@@ -51,7 +51,7 @@ def _claims(study: folder.Study) -> Iterator[Finding]:
 def check_folder(path: Path, studies: list[folder.Study]) -> Iterator[Finding]:
     """Every finding on a run folder as a whole: what it holds, its manifest and its summary. A single study has neither of its own."""
     found = layout.read(path)
-    yield counted("the folder holds what a run writes, and nothing else", found.strange, "folder")
+    yield counted("the folder holds what a run writes, and nothing else", found.strange, "folder of one study" if found.alone else "folder")
     if found.alone:
         return
     yield from manifest.check(path)

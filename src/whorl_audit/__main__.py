@@ -1,4 +1,7 @@
-"""`python -m whorl_audit DIR`: verify a run folder. Exit code 0: every claim holds; 1: one does not; 2: the folder cannot be read."""
+"""`python -P -m whorl_audit DIR`: verify a run folder. Exit code 0: every claim holds; 1: one does not; 2: the folder cannot be read.
+
+Without `-P` Python looks for modules in the current folder first: inside a folder that a stranger sent, it would run the stranger's code.
+"""
 
 import argparse
 import json
@@ -67,7 +70,7 @@ def _text(result: Audit, unwritten: str | None) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command."""
-    parser = argparse.ArgumentParser(prog="python -m whorl_audit", description="Verify a run folder without the program that made it.")
+    parser = argparse.ArgumentParser(prog="python -P -m whorl_audit", description="Verify a run folder without the program that made it.")
     parser.add_argument("folder", type=Path, metavar="DIR", help="a run folder, or the folder of one study")
     parser.add_argument("--json", action="store_true", help="print every finding as JSON")
     parser.add_argument("--no-write", action="store_true", help="leave audit.json alone")

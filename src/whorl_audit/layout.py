@@ -124,4 +124,4 @@ def read(root: Path) -> Layout:
     if not studies:
         beside = f" (but {shown(walk.strange[0])})" if walk.strange else ""
         raise UnreadableError(f"the run folder must hold a study with a design.toml, but {root} holds none{beside}")
-    return Layout(alone, tuple(studies), tuple(walk.files), tuple(walk.strange))
+    return Layout(alone, tuple(studies), tuple(sorted(walk.files)), tuple(sorted(walk.strange)))
