@@ -20,8 +20,8 @@ def check_study(study: folder.Study) -> Iterator[Finding]:
     """Every finding on a study, as it is made. A study that cannot be followed to its end fails: what was tampered with may be anything."""
     try:
         yield from _claims(study)
-    except MemoryError:
-        raise
+    except MemoryError as error:
+        raise UnreadableError(f"a study must be audited in memory, but {study.path} needs more; --memory raises the limit") from error
     except Exception as error:
         yield impossible("the study can be followed to its end", f"{type(error).__name__}: {error}")
 

@@ -85,8 +85,7 @@ def main(arguments: list[str] | None = None) -> int:
     except UnreadableError as error:
         return _refused(str(error))
     except MemoryError:
-        limit = f"{given.memory:g} GiB of memory or what this machine allows"
-        return _refused(f"the audit must fit into {limit}, but {given.folder} asks for more; --memory raises the first limit")
+        return _refused(f"the audit must fit into memory, but {given.folder} does not; --memory raises the limit of {given.memory:g} GiB")
     sys.stdout.write(told + "\n")
     return 0 if result.passed else 1
 

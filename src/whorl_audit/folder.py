@@ -97,16 +97,23 @@ def read(path: Path) -> Study:
     """Read a study folder."""
     design, text = _design(path / "design.toml")
     verdict, lock = (files.read_json(path / name) for name in ("verdict.json", "lock.json"))
+    try:
+        values = parameters(design, quick=verdict.get("quick") is True)
+    except UnreadableError as error:
+        raise UnreadableError(f"{error}, in {path / 'design.toml'}") from error
     tables, hashes = {}, {}
     for file in layout.read(path).files:
         if file.suffix == ".parquet":
-            content = files.read_bytes(file)
-            tables[file.stem], hashes[file.stem] = _table(content), sha256(content)
+            try:
+                content = files.read_bytes(file)
+                tables[file.stem], hashes[file.stem] = _table(content), sha256(content)
+            except MemoryError as error:
+                raise UnreadableError(f"{file.name} must fit into memory, but {file} does not; --memory raises the limit") from error
     return Study(
         path=path,
         kind=design["kind"],
         design=design,
-        parameters=parameters(design, quick=verdict.get("quick") is True),
+        parameters=values,
         verdict=verdict,
         lock=lock,
         hashes={"design": sha256(text), "lock": files.sha256_of(path / "lock.json")},

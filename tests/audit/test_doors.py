@@ -337,6 +337,15 @@ def test_a_small_table_of_many_cells_or_of_long_words_is_refused():
         files.parsed_table(bomb(pa.array([[1.0]])))
 
 
+def test_a_study_that_needs_too_much_memory_is_refused_and_not_failed(run, capsys, monkeypatch):
+    def starve(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(whorl_audit.values, "check", starve)
+    assert command.main([str(run)]) == 2
+    assert f"a study must be audited in memory, but {run / 'structural'} needs more" in capsys.readouterr().err
+
+
 # --- memory, and folders that cannot be written to
 
 
@@ -347,7 +356,7 @@ def test_a_folder_that_asks_for_too_much_memory_ends_in_one_sentence(run):
     command = _child.python_command("-m", "whorl_audit", "--memory", "0.3", str(run))
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("whorl_audit: the audit must fit into 0.3 GiB of memory")
+    assert done.stderr.startswith("whorl_audit: tasks.parquet must fit into memory, but ")
     assert done.stderr.count("\n") == 1
 
 
