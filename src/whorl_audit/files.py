@@ -29,6 +29,7 @@ FILE = 512 << 20  # bytes of one file
 TEXT = 8 << 20  # bytes of JSON, and of the manifest
 DESIGN = 1_000_000  # bytes of a design
 DEPTH = 32  # levels of nesting in JSON and TOML
+COLUMNS = 100  # of a table
 CELLS = 100_000_000  # rows times columns of a table
 WORD = 200  # letters of a word in a table
 
@@ -194,9 +195,9 @@ def parsed_table(content: bytes) -> pa.Table:
     """
     try:
         file = pq.ParquetFile(pa.BufferReader(content))
-        cells = file.metadata.num_rows * max(file.metadata.num_columns, 1)
-        if cells > CELLS:
-            raise ValueError(f"it has {cells} cells, and {CELLS} are allowed")
+        columns, cells = file.metadata.num_columns, file.metadata.num_rows * file.metadata.num_columns
+        if columns > COLUMNS or cells > CELLS:
+            raise ValueError(f"it has {columns} columns and {cells} cells, and {COLUMNS} and {CELLS} are allowed")
         if any(pa.types.is_nested(field.type) for field in file.schema_arrow):
             raise ValueError("it has columns of lists")
         words = [field.name for field in file.schema_arrow if pa.types.is_string(field.type)]

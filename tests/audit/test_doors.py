@@ -329,7 +329,7 @@ def test_a_small_table_of_many_cells_or_of_long_words_is_refused():
     assert files.parsed_table(bomb(many.cast(pa.string()))).num_rows == 1000
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(files, "CELLS", 999)
-        with pytest.raises(ValueError, match="it has 1000 cells, and 999 are allowed"):
+        with pytest.raises(ValueError, match=r"1000 cells, and 100 and 999 are allowed"):
             files.parsed_table(bomb(many.cast(pa.string())))
     with pytest.raises(ValueError, match="name has a word of more than 200 letters"):
         files.parsed_table(bomb(pa.array(["x" * 201] * 5)))

@@ -2,7 +2,10 @@
 
 import os
 import shutil
+from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import strategies as st
 
@@ -13,7 +16,7 @@ from fuzz.test_run_folders import SMALL
 from report import folders
 from whorl import report
 from whorl.report import page
-from whorl.study import design, layout
+from whorl.study import design, layout, store
 
 FOLDERS = ["", "threshold/", "threshold/tables/", "threshold/figures/", "figures/", "other/", "tables/"]
 FILES = [
@@ -140,6 +143,19 @@ def test_a_strange_file_takes_trust_away_from_the_page(told):
     assert "which no run writes" in page.render(run)
 
 
+@pytest.mark.parametrize("reader", [lambda content: store.read_table(Path("one.parquet"), content), whorl_audit.files.parsed_table])
+@pytest.mark.parametrize(
+    "table",
+    [{f"c{at}": [0.0] for at in range(101)}, {"name": ["x" * 201] * 3}],
+    ids=["columns", "words"],
+)
+def test_a_table_beyond_the_limits_is_refused_by_both(reader, table):
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table(table), sink)
+    with pytest.raises(ValueError, match=r"columns|letters"):
+        reader(sink.getvalue().to_pybytes())
+
+
 def test_the_limits_of_the_two_readers_are_the_same():
-    names = ("ENTRIES", "FOLDER", "FILE", "CELLS", "WORD")
+    names = ("ENTRIES", "FOLDER", "FILE", "COLUMNS", "CELLS", "WORD")
     assert [getattr(layout, name) for name in names] == [getattr(whorl_audit.files, name) for name in names]

@@ -16,6 +16,7 @@ DESIGN = "design.toml"
 ENTRIES = 10_000  # names in a run folder
 FOLDER = 4 << 30  # bytes of all its files
 FILE = 512 << 20  # bytes of one file
+COLUMNS = 100  # of a table
 CELLS = 100_000_000  # rows times columns of a table
 WORD = 200  # letters of a word in a table
 

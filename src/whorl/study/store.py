@@ -102,9 +102,11 @@ def read_table(path: Path, content: bytes | None = None) -> dict[str, np.ndarray
     source = path if content is None else pa.BufferReader(content)
     try:
         with pq.ParquetFile(source) as file:
-            cells, text = file.metadata.num_rows * file.metadata.num_columns, [f.name for f in file.schema_arrow if f.type == pa.string()]
-        if cells > layout.CELLS:
-            raise ValueError(f"{path} must have at most {layout.CELLS} cells, but it has {cells}")
+            text = [field.name for field in file.schema_arrow if field.type == pa.string()]
+            across, cells = file.metadata.num_columns, file.metadata.num_rows * file.metadata.num_columns
+        if across > layout.COLUMNS or cells > layout.CELLS:
+            most = f"{layout.COLUMNS} columns and {layout.CELLS} cells"
+            raise ValueError(f"{path} must have at most {most}, but it has {across} and {cells}")
         source = path if content is None else pa.BufferReader(content)
         # Words are read as numbers into a list of different words, so that a long one takes its room once.
         table = pq.ParquetFile(source, read_dictionary=text).read()
