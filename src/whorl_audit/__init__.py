@@ -8,10 +8,10 @@ zero-sum plane, Gram factors without cancellation), and compares every stored va
 from collections.abc import Iterator
 from pathlib import Path
 
-from whorl_audit import copies, figures, folder, manifest, rows, values, verdict
+from whorl_audit import copies, figures, files, folder, layout, manifest, rows, values, verdict
 from whorl_audit.finding import Audit as Audit
 from whorl_audit.finding import Finding as Finding
-from whorl_audit.finding import impossible
+from whorl_audit.finding import counted, impossible
 from whorl_audit.types import Tables
 from whorl_audit.types import UnreadableError as UnreadableError
 
@@ -20,7 +20,9 @@ def check_study(study: folder.Study) -> Iterator[Finding]:
     """Every finding on a study, as it is made. A study that cannot be followed to its end fails: what was tampered with may be anything."""
     try:
         yield from _claims(study)
-    except (ArithmeticError, LookupError, MemoryError, TypeError, ValueError) as error:
+    except MemoryError as error:
+        raise UnreadableError(f"a study must be audited in memory, but {study.path} needs more; --memory raises the limit") from error
+    except Exception as error:
         yield impossible("the study can be followed to its end", f"{type(error).__name__}: {error}")
 
 
@@ -47,12 +49,14 @@ def _claims(study: folder.Study) -> Iterator[Finding]:
 
 
 def check_folder(path: Path, studies: list[folder.Study]) -> Iterator[Finding]:
-    """Every finding on a run folder as a whole: its manifest and its summary. A single study has neither of its own."""
-    alone = (path / "design.toml").exists()
-    if not alone or (path / manifest.NAME).exists():
-        yield from manifest.check(path)
-    if (path / "summary.json").exists():
-        yield verdict.summary(folder.record(path / "summary.json"), studies)
+    """Every finding on a run folder as a whole: what it holds, its manifest and its summary. A single study has neither of its own."""
+    found = layout.read(path)
+    yield counted("the folder holds what a run writes, and nothing else", found.strange, "folder of one study" if found.alone else "folder")
+    if found.alone:
+        return
+    yield from manifest.check(path)
+    if (path / "summary.json") in found.files:
+        yield verdict.summary(files.read_json(path / "summary.json"), studies)
 
 
 def audit(path: str | Path) -> Audit:

@@ -1,19 +1,21 @@
 """Tables that are there as text too must say the same: a CSV file is read back and compared with its table, number by number."""
 
-import csv
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
+from whorl_audit import files
 from whorl_audit.finding import Finding, counted
-from whorl_audit.folder import contents
 from whorl_audit.types import Table, Tables
 
 
 def fault(content: str, table: Table) -> str | None:
     """Where a text and its table differ, if they do."""
-    header, *rows = csv.reader(content.splitlines())
+    try:
+        header, *rows = files.parsed_csv(content)
+    except ValueError as error:
+        return str(error)
     if header != list(table):
         return "its columns differ"
     if len(rows) != len(next(iter(table.values()))) or any(len(row) != len(header) for row in rows):
@@ -33,5 +35,5 @@ def check(folder: Path, tables: Tables) -> Iterator[Finding]:
     paths = sorted(folder.glob("*.csv"))
     if paths:
         alien = [f"{path.name} has no table" for path in paths if not path.with_suffix(".parquet").exists()]
-        faults = ((path.name, fault(contents(path).decode(), tables[path.stem])) for path in paths if path.stem in tables)
+        faults = ((path.name, fault(files.read_text(path, files.FILE), tables[path.stem])) for path in paths if path.stem in tables)
         yield counted("every CSV file says what its table says", [*alien, *(f"{name}: {why}" for name, why in faults if why)], "tables")

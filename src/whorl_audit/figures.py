@@ -9,8 +9,8 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
+from whorl_audit import files
 from whorl_audit.finding import Finding, counted
-from whorl_audit.folder import contents
 
 KEY = b"whorl-tables"
 _LITERAL = re.compile(rb"/Keywords\s*\(((?:[^\\()]|\\.)*)\)", re.DOTALL)
@@ -45,7 +45,7 @@ def pdf_text(content: bytes) -> str | None:
 
 def fault(path: Path, hashes: dict[str, str]) -> str | None:
     """What is wrong with the tables that a figure names, if anything."""
-    content = contents(path)
+    content = files.read_bytes(path)
     text = png_text(content) if path.suffix == ".png" else pdf_text(content)
     try:
         named = json.loads(text or "null")

@@ -1,18 +1,18 @@
 """Reading a run folder: its studies, their designs, verdicts, locks and tables. Nothing is judged here."""
 
-import hashlib
-import json
-import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from whorl_audit import files, layout
+from whorl_audit.files import sha256 as sha256
 from whorl_audit.schema import PARAMETERS, parameter_fault
 from whorl_audit.types import Parameters, UnreadableError, shown
+
+COMPOSITIONS = ("negative_start", "negative_target", "positive_start", "positive_target")  # lists whose numbers may repeat
 
 
 @dataclass(frozen=True)
@@ -42,49 +42,13 @@ class Study:
     table_hashes: dict[str, str]
 
 
-def sha256(content: bytes) -> str:
-    """The SHA-256 of some bytes, as manifests write it."""
-    return hashlib.sha256(content).hexdigest()
-
-
 def studies(folder: Path) -> list[Path]:
     """The study folders of a run folder, or the folder itself where it is one."""
-    if not folder.is_dir():
-        raise UnreadableError(f"the run folder must be a folder, but {folder} is none")
-    if (folder / "design.toml").exists():
-        return [folder]
-    found = sorted(path.parent for path in folder.glob("*/design.toml"))
-    if not found:
-        raise UnreadableError(f"the run folder must hold a study with a design.toml, but {folder} holds none")
-    return found
-
-
-def contents(path: Path) -> bytes:
-    """The bytes of a file that must be there."""
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise UnreadableError(f"{path.name} must be a readable file, but {path}: {error.strerror}") from error
-
-
-def record(path: Path) -> dict[str, Any]:
-    """A JSON object in a file."""
-    content = contents(path)
-    try:
-        value = json.loads(content)
-    except ValueError as error:
-        raise UnreadableError(f"{path.name} must be JSON, but {path}: {error}") from error
-    if not isinstance(value, dict):
-        raise UnreadableError(f"{path.name} must hold a JSON object, but {path} holds {type(value).__name__}")
-    return value
+    return list(layout.read(folder).studies)
 
 
 def _design(path: Path) -> tuple[dict[str, Any], bytes]:
-    content = contents(path)
-    try:
-        design = tomllib.loads(content.decode())
-    except ValueError as error:
-        raise UnreadableError(f"design.toml must be TOML, but {path}: {error}") from error
+    design, content = files.read_toml(path)
     if not isinstance(design.get("kind"), str) or design["kind"] not in PARAMETERS:
         raise UnreadableError(f"the kind of a design must be one of {', '.join(PARAMETERS)}, but {path} says {shown(design.get('kind'))}")
     return design, content
@@ -101,6 +65,8 @@ def parameters(design: dict[str, Any], *, quick: bool) -> Parameters:
     for name, value in values.items():
         if rule := parameter_fault(name, value):
             raise UnreadableError(f"{name} must {rule}, but it is {shown(value)}")
+        if isinstance(value, list) and name not in COMPOSITIONS and len(set(value)) < len(value):
+            raise UnreadableError(f"{name} must hold different numbers, but it is {shown(value)}")
     for name in ("width", "mixtures"):
         if values[name] != 3:
             raise UnreadableError(f"{name} must be 3, but it is {shown(values[name])}")
@@ -122,24 +88,35 @@ def _same_names(what: str, given: Iterable[str], names: Iterable[str]) -> None:
 
 def _table(content: bytes) -> pa.Table | str:
     try:
-        return pq.ParquetFile(pa.BufferReader(content)).read()
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        return f"no Parquet file ({' '.join(str(error).split())[:200]})"
+        return files.parsed_table(content)
+    except ValueError as error:
+        return str(error)
 
 
 def read(path: Path) -> Study:
     """Read a study folder."""
     design, text = _design(path / "design.toml")
-    verdict, lock = record(path / "verdict.json"), record(path / "lock.json")
-    files = {file.stem: contents(file) for file in sorted((path / "tables").glob("*.parquet"))}
+    verdict, lock = (files.read_json(path / name) for name in ("verdict.json", "lock.json"))
+    try:
+        values = parameters(design, quick=verdict.get("quick") is True)
+    except UnreadableError as error:
+        raise UnreadableError(f"{error}, in {path / 'design.toml'}") from error
+    tables, hashes = {}, {}
+    for file in layout.read(path).files:
+        if file.suffix == ".parquet":
+            try:
+                content = files.read_bytes(file)
+                tables[file.stem], hashes[file.stem] = _table(content), sha256(content)
+            except MemoryError as error:
+                raise UnreadableError(f"{file.name} must fit into memory, but {file} does not; --memory raises the limit") from error
     return Study(
         path=path,
         kind=design["kind"],
         design=design,
-        parameters=parameters(design, quick=verdict.get("quick") is True),
+        parameters=values,
         verdict=verdict,
         lock=lock,
-        hashes={"design": sha256(text), "lock": sha256(contents(path / "lock.json"))},
-        tables={name: _table(content) for name, content in files.items()},
-        table_hashes={name: sha256(content) for name, content in files.items()},
+        hashes={"design": sha256(text), "lock": files.sha256_of(path / "lock.json")},
+        tables=tables,
+        table_hashes=hashes,
     )

@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from whorl_audit import files, layout
 from whorl_audit.finding import Finding, counted
-from whorl_audit.folder import contents, sha256
+from whorl_audit.layout import MANIFEST as NAME
+from whorl_audit.layout import OWN
 
-NAME = "manifest-sha256.txt"
-OWN = "audit.json"
 _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 
 
@@ -33,14 +33,11 @@ def _listed(text: str) -> tuple[dict[str, str], list[str]]:
 
 def check(folder: Path) -> Iterator[Finding]:
     """Compare the manifest with the files of the folder."""
-    present = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    present = {path.relative_to(folder).as_posix() for path in layout.read(folder).files}
     present = {name for name in present if name != NAME and Path(name).name != OWN}
-    try:
-        listed, faults = _listed(contents(folder / NAME).decode())
-    except ValueError as error:
-        listed, faults = {}, [str(error)]
+    listed, faults = _listed(files.read_text(folder / NAME))
     yield counted("the manifest can be read", faults, NAME)
     yield counted("the manifest lists every file", (f"{name} is not listed" for name in sorted(present - set(listed))), NAME)
     yield counted("every file that the manifest lists exists", (f"{name} is missing" for name in sorted(set(listed) - present)), NAME)
-    wrong = (name for name in sorted(present & set(listed)) if sha256(contents(folder / name)) != listed[name])
+    wrong = (name for name in sorted(present & set(listed)) if files.sha256_of(folder / name) != listed[name])
     yield counted("every file has the SHA-256 that the manifest gives", (f"{name} differs" for name in wrong), NAME)

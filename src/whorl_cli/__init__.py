@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from whorl_cli import _output
+from whorl_cli import _child, _output
 
 COMMANDS = ("reproduce", "run", "register", "verify", "report", "replicate", "certify", "sweep", "explore")
 EXIT = """exit codes:
@@ -39,6 +39,7 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Refusals are one sentence on the error stream and exit code 2."""
     given = parser().parse_args(arguments)
+    os.environ.update(_child.environment())  # whatever a command starts, also through packages of others
     try:
         code = given.call(given)
         sys.stdout.flush()  # now, and not when Python ends and nobody can catch what goes wrong

@@ -2,9 +2,13 @@
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+from whorl_cli import _child
+
+PREFIX = "whorl_audit: "  # of a sentence with which the auditor refuses
 
 
 def ready() -> None:
@@ -79,18 +83,27 @@ def conducted(title: str, studies: list[Any], folder: Path, given: Any) -> tuple
     return verdicts, sound, findings
 
 
-def audited(folder: Path) -> tuple[bool, list[dict[str, Any]]]:
-    """Let the independent auditor read the folder, in a process of its own that cannot see this one."""
+def audit(folder: Path, *, write: bool = True) -> dict[str, Any]:
+    """What the independent auditor says of the folder, in a process of its own that cannot see this one, nor run what the folder holds."""
     import json
     import subprocess  # nosec B404 # starts this interpreter only
 
-    command = [sys.executable, "-m", "whorl_audit", str(folder), "--json"]
-    answer = subprocess.run(command, capture_output=True, text=True, check=False)  # nosec B603 # no shell, and a path as one argument
-    if answer.returncode not in (0, 1):
-        raise ValueError(
-            answer.stderr.strip().removeprefix("whorl_audit: ") or f"the audit of {folder} ended with code {answer.returncode}"
-        )
-    return answer.returncode == 0, json.loads(answer.stdout)["findings"]
+    command = _child.python_command("-m", "whorl_audit", "--json", *([] if write else ["--no-write"]), "--", str(folder))
+    # No shell, and a path as one argument.
+    answer = subprocess.run(command, env=_child.environment(), capture_output=True, text=True, check=False)  # nosec B603
+    if answer.returncode in (0, 1):
+        with suppress(ValueError):
+            return json.loads(answer.stdout)
+    last = (answer.stderr.strip().splitlines() or [""])[-1]
+    if last.startswith(PREFIX):
+        raise ValueError(last.removeprefix(PREFIX))
+    raise ValueError(f"the audit of {folder} must come to its end, but it ended with code {answer.returncode}: {last[:200] or 'no word'}")
+
+
+def audited(folder: Path) -> tuple[bool, list[dict[str, Any]]]:
+    """Whether every claim of the folder holds, and the findings."""
+    said = audit(folder)
+    return said["passed"], said["findings"]
 
 
 def as_expected(verdicts: list[dict[str, Any]], sound: bool) -> bool:

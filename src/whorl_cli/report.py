@@ -66,11 +66,11 @@ def _why(failed: list[dict[str, Any]], total: int) -> str:
 
 def _ours(folder: Path, failed: list[dict[str, Any]]) -> bool:
     """Whether nothing is wrong but files that this command makes anew, such as a page left behind by an interrupted one."""
-    from whorl.study import store
+    from whorl.study import layout, store
 
     if any(not finding["where"].startswith(store.MANIFEST) for finding in failed) or not (folder / store.MANIFEST).exists():
         return False
-    listed = {line[66:]: line[:64] for line in (folder / store.MANIFEST).read_text(errors="replace").splitlines()}
+    listed = {line[66:]: line[:64] for line in layout.contents(folder / store.MANIFEST).decode(errors="replace").splitlines()}
     present = {path.relative_to(folder).as_posix(): path for path in store.files(folder)}
     differ = {name for name in listed.keys() | present.keys() if name not in listed or name not in present}
     differ |= {name for name in listed.keys() & present.keys() if store.hash_of(present[name]) != listed[name]}
@@ -78,9 +78,11 @@ def _ours(folder: Path, failed: list[dict[str, Any]]) -> bool:
 
 
 def _seal(folder: Path) -> None:
-    """Describe and list the folder anew, the page included."""
+    """Describe and list the folder anew, the page included. A folder without a manifest, or with more than a run writes, never is."""
     from whorl.report import read
-    from whorl.study import reproduce
+    from whorl.study import reproduce, store
 
     run = read(folder)
+    if run.strange or not (folder / store.MANIFEST).is_file():
+        raise ValueError(f"{folder} must be sealed and hold what a run writes, but {(*run.strange, 'its manifest is missing')[0]}")
     reproduce.seal(folder, run.environment, [study.verdict for study in run.studies])

@@ -117,8 +117,10 @@ def test_a_folder_without_a_study_is_refused(tmp_path, capsys, name):
 
 def test_a_folder_that_cannot_be_written_is_said_to_be(run, capsys):
     (run / "structural" / "audit.json").mkdir()
-    assert main([str(run)]) == 2
-    assert "audit.json must be writable" in capsys.readouterr().err
+    assert main([str(run)]) == 1
+    said = capsys.readouterr().out
+    assert "the folder structural/audit.json" in said
+    assert "audit.json was not written" in said
     (run / "structural" / "audit.json").rmdir()
     assert not list(run.rglob(".audit*"))
 

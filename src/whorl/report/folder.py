@@ -1,5 +1,6 @@
 """A run folder as the page sees it: read once, checked as far as the page relies on it."""
 
+import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from whorl.study import design, store
+from whorl.study import design, layout, store
 
 VERDICT: dict[str, type] = {
     "study": str,
@@ -57,7 +58,7 @@ class Study:
 
     def table(self, name: str) -> dict[str, np.ndarray]:
         """A stored table as columns."""
-        return store.read_table(self.folder / "tables" / f"{name}.parquet")
+        return _table(self.folder / "tables" / f"{name}.parquet")
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,7 @@ class Run:
     studies: tuple[Study, ...]
     audit: list[dict[str, Any]]  # findings on the folder as a whole
     figures: tuple[Figure, ...]
+    strange: tuple[str, ...] = ()  # what no run writes, in words; nothing of it is read
 
     @property
     def quick(self) -> bool:
@@ -97,21 +99,25 @@ def read(folder: Path) -> Run:
     if not folder.is_dir():
         raise ValueError(f"{folder} must be a run folder of whorl, but it is no folder")
     folder = folder.resolve()
-    places = sorted((path.parent for path in folder.glob("*/design.toml")), key=_order)
-    if not places or not (folder / "environment.json").exists():
+    found = layout.read(folder)
+    if found.alone:
+        raise ValueError(f"{folder.name} must be a run folder of whorl, but its design.toml makes it the folder of one study")
+    places, environment = sorted(found.studies, key=_order), folder / "environment.json"
+    if not places or environment not in found.files:
         raise ValueError(f"{folder.name} must be a run folder of whorl, but it holds no studies and environment.json")
-    studies = tuple(_sound(place) for place in places)
-    return Run(folder, _object(folder / "environment.json"), studies, _findings(places[0], "folder") or [], _figures(folder, ""))
+    studies = tuple(_sound(place, found) for place in places)
+    audit = _findings(places[0], "folder", found) or []
+    return Run(folder, _object(environment), studies, audit, _figures(folder, "", found), found.strange)
 
 
 def _order(place: Path) -> tuple[int, str]:
     return (design.PAPER.index(place.name) if place.name in design.PAPER else len(design.PAPER), place.name)
 
 
-def _sound(place: Path) -> Study:
+def _sound(place: Path, found: layout.Layout) -> Study:
     """A study, from files that somebody may have changed or lost."""
     try:
-        return _study(place)
+        return _study(place, found)
     except OSError as wrong:
         raise ValueError(f"{place.name} must be a finished study, but a file of it cannot be read: {_line(wrong)}") from wrong
     except (AttributeError, LookupError, TypeError) as wrong:
@@ -123,8 +129,8 @@ def _line(wrong: Exception) -> str:
     return (str(wrong).splitlines() or [""])[0][:200] or type(wrong).__name__
 
 
-def _study(place: Path) -> Study:
-    if not (place / "verdict.json").exists():
+def _study(place: Path, found: layout.Layout) -> Study:
+    if place / "verdict.json" not in found.files:
         raise ValueError(f"{place.name} must be a finished study, but it has no verdict: run the same command again to finish it")
     verdict = _object(place / "verdict.json")
     for key, kind in VERDICT.items():
@@ -132,41 +138,49 @@ def _study(place: Path) -> Study:
             raise ValueError(f"{place.name}/verdict.json must be a verdict of whorl, but its {key} is {verdict.get(key)!r}")
     stored = {name: place / "tables" / f"{name}.parquet" for name in verdict["tables"]}
     stale = tuple(
-        name for name, path in stored.items() if not path.exists() or store.hash_of(path) != verdict["tables"][name].get("sha256")
+        name for name, path in stored.items() if path not in found.files or store.hash_of(path) != verdict["tables"][name].get("sha256")
     )
-    found = store.read_table(place / "tables" / "statistics.parquet")
+    statistics = _table(place / "tables" / "statistics.parquet")
     return Study(
         folder=place,
         verdict=verdict,
-        design=design.parse((place / "design.toml").read_bytes(), f"{place.name}/design.toml"),
+        design=design.parse(layout.contents(place / "design.toml"), f"{place.name}/design.toml"),
         lock=_object(place / "lock.json"),
-        statistics=dict(zip(found["name"].tolist(), found["value"].tolist(), strict=True)),
-        audit=_findings(place, "study"),
-        figures=_figures(place, verdict["kind"]),
+        statistics=dict(zip(statistics["name"].tolist(), statistics["value"].tolist(), strict=True)),
+        audit=_findings(place, "study", found),
+        figures=_figures(place, verdict["kind"], found),
         stale=stale,
     )
 
 
 def _object(path: Path) -> dict[str, Any]:
-    content = store.read_json(path)
+    try:
+        content = json.loads(layout.contents(path).decode())
+    except (ValueError, RecursionError) as wrong:
+        raise ValueError(f"{path.parent.name}/{path.name} must be JSON in UTF-8, but it cannot be read: {_line(wrong)}") from wrong
     if not isinstance(content, dict):
         raise ValueError(f"{path.parent.name}/{path.name} must hold a JSON object, but it holds {type(content).__name__}")
     return content
 
 
-def _findings(place: Path, part: str) -> list[dict[str, Any]] | None:
+def _table(path: Path) -> dict[str, np.ndarray]:
+    return store.read_table(path, layout.contents(path))
+
+
+def _findings(place: Path, part: str, inside: layout.Layout) -> list[dict[str, Any]] | None:
     """What the audit said of a part, the study or its folder; None where there was none."""
     path = place / "audit.json"
-    if not path.exists():
+    if path not in inside.files:
         return None
     found = _object(path).get(f"{part}_findings")
     return [one for one in found if isinstance(one, dict) and "claim" in one and "passed" in one] if isinstance(found, list) else None
 
 
-def _figures(place: Path, first: str) -> tuple[Figure, ...]:
+def _figures(place: Path, first: str, found: layout.Layout) -> tuple[Figure, ...]:
     """The figures in a folder; the one that tells the study first."""
-    found = sorted((place / "figures").glob("*.png"), key=lambda path: (path.stem != first, path.stem))
-    return tuple(Figure(path.stem, path, beside if (beside := path.with_suffix(".pdf")).exists() else None) for path in found)
+    pictures = [path for path in found.files if path.parent == place / "figures" and path.suffix == ".png"]
+    pictures.sort(key=lambda path: (path.stem != first, path.stem))
+    return tuple(Figure(path.stem, path, beside if (beside := path.with_suffix(".pdf")) in found.files else None) for path in pictures)
 
 
 def time_of(path: Path) -> str:

@@ -15,6 +15,7 @@ import markupsafe
 
 from whorl.report import charts, comparison, gates, words
 from whorl.report.folder import Figure, Run, Study, time_of
+from whorl.study import layout
 
 CAPTIONS = {
     "concept": "What the words mean: a directed network with conserved flow and the loop around it, a straight and a turning path on one "
@@ -99,7 +100,7 @@ def _link(run: Run, path: Path) -> str:
 
 def _figure(run: Run, figure: Figure) -> dict[str, Any]:
     """A figure inside the page, with where its files are. Its size, from the head of the PNG, keeps the page from jumping."""
-    content = figure.png.read_bytes()
+    content = layout.contents(figure.png)
     whole = len(content) >= 24 and content.startswith(b"\x89PNG")  # of a broken one the words are shown
     return {
         "name": figure.name,

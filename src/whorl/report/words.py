@@ -151,7 +151,7 @@ def stamps(run: Run, unverified: str | None) -> list[Stamp]:
 
 def doubts(run: Run) -> list[str]:
     """What the page can see by itself that is wrong with the folder."""
-    found = []
+    found = [f"it holds {listed(list(run.strange[:3]))}, which no run writes"] if run.strange else []
     if missing := [study.name for study in run.studies if study.audit is None]:
         found.append(f"{listed(missing)} {'was' if len(missing) == 1 else 'were'} never audited")
     broken = [one["claim"] for study in run.studies for one in study.audit or [] if not one["passed"]]

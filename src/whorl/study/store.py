@@ -19,10 +19,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import csv as pacsv
 
+from whorl.study import layout
 from whorl.study.columns import UNIT, columns
+from whorl.study.layout import MANIFEST
 
 TEMPORARY = ".part"
-MANIFEST = "manifest-sha256.txt"
 UNLISTED = ("audit.json",)  # what a verifier writes afterwards
 
 
@@ -89,8 +90,8 @@ def csv(table: pa.Table) -> bytes:
     return buffer.getvalue()
 
 
-def read_table(path: Path) -> dict[str, np.ndarray]:
-    """A stored table as columns.
+def read_table(path: Path, content: bytes | None = None) -> dict[str, np.ndarray]:
+    """A stored table as columns; from its bytes where they were read already.
 
     Examples:
         >>> from whorl.study import design, run, store
@@ -98,14 +99,32 @@ def read_table(path: Path) -> dict[str, np.ndarray]:
         >>> sorted(store.read_table(folder / "run" / "tables" / "statistics.parquet"))
         ['name', 'value']
     """
+    source = path if content is None else pa.BufferReader(content)
     try:
-        table = pq.ParquetFile(path).read()
+        with pq.ParquetFile(source) as file:
+            text = [field.name for field in file.schema_arrow if field.type == pa.string()]
+            across, cells = file.metadata.num_columns, file.metadata.num_rows * file.metadata.num_columns
+        if across > layout.COLUMNS or cells > layout.CELLS:
+            most = f"{layout.COLUMNS} columns and {layout.CELLS} cells"
+            raise ValueError(f"{path} must have at most {most}, but it has {across} and {cells}")
+        source = path if content is None else pa.BufferReader(content)
+        # Words are read as numbers into a list of different words, so that a long one takes its room once.
+        table = pq.ParquetFile(source, read_dictionary=text).read()
+        return {name: _words(path, table[name]) if name in text else table[name].to_numpy() for name in table.column_names}
     except (pa.ArrowException, OSError, UnicodeDecodeError) as wrong:
         if isinstance(wrong, OSError) and wrong.errno is not None:  # no such file, and the like
             raise
         raise ValueError(f"{path} must be a whole Parquet table, but it cannot be read") from wrong
-    text = {name for name in table.column_names if table[name].type == pa.string()}
-    return {name: np.asarray(table[name].to_pylist()) if name in text else table[name].to_numpy() for name in table.column_names}
+
+
+def _words(path: Path, column: pa.ChunkedArray) -> np.ndarray:
+    parts = [np.empty(0, str)]
+    for chunk in column.chunks:
+        words = chunk.dictionary.to_pylist()
+        if any(word is None or len(word) > layout.WORD for word in words) or chunk.null_count:
+            raise ValueError(f"{path} must hold words of at most {layout.WORD} letters, but one is longer or missing")
+        parts.append(np.asarray(words, str)[chunk.indices.to_numpy()])
+    return np.concatenate(parts)
 
 
 def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
@@ -133,11 +152,8 @@ def hash_of(path: Path) -> str:
 
 
 def files(folder: Path) -> Iterator[Path]:
-    """Every file that belongs to a finished run folder, in a fixed order."""
-    for path in sorted(folder.rglob("*")):
-        inside = path.relative_to(folder).parts
-        if path.is_file() and path.name not in (MANIFEST, *UNLISTED) and not any(part.startswith(".") for part in inside):
-            yield path
+    """Every file that belongs to a finished run folder and is listed in its manifest, in a fixed order."""
+    yield from (path for path in layout.read(folder).files if path.name not in (MANIFEST, *UNLISTED))
 
 
 def seal(folder: Path) -> None:
