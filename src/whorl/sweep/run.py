@@ -58,16 +58,18 @@ def sweep(
     engine = InProcess() if engine is None else engine
     plan, path = Plan(design), Path(folder).absolute()
     kept = Store.enter(path, design)
-    if retry_failed:
-        kept.drop_failed()
-    missing = kept.missing(plan)
+    missing = kept.missing(plan, retry_failed)
     work = Work(design.text, str(path), train, limit, share(plan, memory, engine.workers))
-    for report in engine.run(work, missing):
-        progress(report)
+    try:
+        for report in engine.run(work, missing):
+            progress(report)
+    finally:
+        kept.tidy()  # after workers that were killed in the middle of a write
     found = kept.found()
     if absent := plan.shards - len(found):
         raise ValueError(f"{folder} must hold {plan.shards} shards at the end, but {absent} are missing: were files removed?")
-    return Result(str(folder), plan.cases, plan.shards, len(missing), sum(reported(paths[0])[1] for paths in found.values()))
+    failed = sum(reported(paths[0], design)[1] for paths in found.values())
+    return Result(str(folder), plan.cases, plan.shards, len(missing), failed)
 
 
 def share(plan: Plan, memory: int | None, workers: int) -> int | None:
