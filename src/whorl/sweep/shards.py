@@ -1,7 +1,8 @@
 """The shard store: one Parquet file a shard, whose name holds the SHA-256 of its bytes.
 
 The folder is all that a sweep remembers. A shard is there when a file of its number is, and sound when its bytes have the hash of its
-name; anything else is set aside and computed again. Equal shards are equal files under equal names, so that computing one twice changes nothing.
+name and are the table that its number asks for; what is damaged is set aside and computed again, and a shard of another design is
+refused. Equal shards are equal files under equal names, so that computing one twice changes nothing.
 """
 
 import contextlib
