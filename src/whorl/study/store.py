@@ -28,7 +28,7 @@ from pyarrow import csv as pacsv
 from whorl.study.columns import UNIT, columns
 
 TEMPORARY = ".part"
-PART = re.compile(rf"\.(?P<host>[A-Za-z0-9_-]+)\.(?P<number>\d{{1,9}})-\d+{re.escape(TEMPORARY)}$")
+OWNED = re.compile(rf"(?P<host>[A-Za-z0-9_-]+)\.(?P<number>\d{{1,9}})-\w+({re.escape(TEMPORARY)})?$")
 STALE = 3600.0  # seconds after which an unfinished file of another machine is nobody's any more
 _NUMBERS = itertools.count()
 MANIFEST = "manifest-sha256.txt"
@@ -99,13 +99,14 @@ def owner() -> str:
     return f"{_host()}.{os.getpid()}"
 
 
-def orphaned(host: str, number: str) -> bool:
-    """Whether the owner of a file is dead for certain: it was a process of this machine, and is none any more."""
-    if host != _host() or os.name != "posix":
-        return False
+def orphaned(name: str) -> bool | None:
+    """Whether the owner in a name is dead; None where nobody here can tell, since it is not a process of this machine."""
+    found = OWNED.search(name)
+    if found is None or found["host"] != _host() or os.name != "posix":
+        return None
     try:
-        os.kill(int(number), 0)
-        state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
+        os.kill(int(found["number"]), 0)
+        state = Path(f"/proc/{found['number']}/stat").read_text().rpartition(")")[2].split()[0]
     except ProcessLookupError:
         return True
     except OSError:  # somebody else's process, or no such file on this system
@@ -238,13 +239,9 @@ def sweep(folder: Path) -> None:
 
 
 def _left_behind(path: Path) -> bool:
-    known = PART.search(path.name)
-    if known and orphaned(known["host"], known["number"]):
-        return True
-    if known and known["host"] == _host():
-        return False
+    dead = orphaned(path.name)
     with contextlib.suppress(OSError):  # it has just been finished
-        return time.time() - path.stat().st_mtime > STALE
+        return time.time() - path.stat().st_mtime > STALE if dead is None else dead
     return False
 
 

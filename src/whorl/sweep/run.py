@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from whorl.sweep import processes
 from whorl.sweep.design import Sweep
 from whorl.sweep.engines import Engine, InProcess
 from whorl.sweep.plan import Plan, case_bytes
@@ -60,11 +61,14 @@ def sweep(
     kept = Store.enter(path, design)
     missing = kept.missing(plan, retry_failed)
     work = Work(design.text, str(path), train, limit, share(plan, memory, engine.workers))
+    processes.tidy()
+    reports = engine.run(work, missing)
     try:
-        for report in engine.run(work, missing):
+        for report in reports:
             progress(report)
     finally:
-        kept.tidy()  # after workers that were killed in the middle of a write
+        getattr(reports, "close", lambda: None)()  # workers end before anything else is done
+        kept.tidy()  # what they were writing
     found = kept.found()
     if absent := plan.shards - len(found):
         raise ValueError(f"{folder} must hold {plan.shards} shards at the end, but {absent} are missing: were files removed?")
