@@ -159,6 +159,40 @@ def test_a_folder_of_another_design_or_of_nobody_is_refused_and_left_alone(undis
         sweep.scan(tmp_path)
 
 
+def test_a_folder_that_another_start_has_just_made_is_shared(tmp_path, monkeypatch):
+    real = store.is_free
+
+    def meanwhile(folder, first):
+        store.write(folder / "design.toml", design().text)
+        return real(folder, first)
+
+    monkeypatch.setattr(store, "is_free", meanwhile)
+    sweep.Store.enter(tmp_path / "shared", design())
+    with pytest.raises(ValueError, match=r"must be a folder of this design, but its design\.toml differs"):
+        sweep.Store.enter(tmp_path / "other", design(seed=9))
+
+
+STARTED = """
+import sys, jax
+from sweep.small import design
+from whorl import sweep
+jax.config.update("jax_enable_x64", True)
+assert sweep.sweep(design(), sys.argv[1]).failed == 0
+"""
+
+
+@pytest.mark.slow
+def test_two_starts_on_one_folder_at_once_end_with_the_files_of_one(undisturbed, tmp_path, pytestconfig):
+    paths = os.pathsep.join([str(pytestconfig.rootpath / "tests"), str(pytestconfig.rootpath / "src")])
+    for number in range(3):
+        folder = tmp_path / f"both{number}"
+        command, environment = [sys.executable, "-c", STARTED, str(folder)], os.environ | {"PYTHONPATH": paths}
+        both = [subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+        assert [(one.communicate()[1], one.returncode) for one in both] == [("", 0), ("", 0)]
+        assert files(folder) == undisturbed[1]
+        assert not list(folder.rglob("*.part"))
+
+
 def test_a_full_disk_stops_the_sweep_and_loses_nothing(undisturbed, tmp_path):
     folder, small = tmp_path / "full", 4000
     sizes = [path.stat().st_size for path in (undisturbed[0] / "shards").iterdir()]

@@ -8,7 +8,7 @@ refused. Equal shards are equal files under equal names, so that computing one t
 import contextlib
 import re
 import warnings
-from collections.abc import Container, Iterable
+from collections.abc import Container
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -153,7 +153,7 @@ class Store:
                 del good[number]
         return [number for number in range(plan.shards) if number not in good]
 
-    def files(self) -> Iterable[Path]:
+    def files(self) -> list[Path]:
         """All shards in the order of their cases."""
         return [paths[0] for _, paths in sorted(self.found().items())]
 
