@@ -10,13 +10,14 @@ import os
 import sys
 from collections.abc import Sequence
 
-from whorl_cli import _child, _output
+from whorl_cli import _child, _ended, _output
 
 COMMANDS = ("reproduce", "run", "register", "verify", "report", "replicate", "certify", "sweep", "explore")
 EXIT = """exit codes:
   0  done, and every verdict is the expected one
   1  done, but a verdict differs
-  2  bad input, or a file that could not be read or written"""
+  2  bad input, or a file that could not be read or written
+  128 + n  ended by signal n (143 for SIGTERM, 129 for SIGHUP)"""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -41,7 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser().parse_args(arguments)
     os.environ.update(_child.environment())  # whatever a command starts, also through packages of others
     try:
-        code = given.call(given)
+        with _ended.orderly():
+            code = given.call(given)
         sys.stdout.flush()  # now, and not when Python ends and nobody can catch what goes wrong
         return code
     except BrokenPipeError:  # whoever read our output has had enough
@@ -50,6 +52,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, OSError) as refusal:
         _output.refuse(refusal, given)
         return 2
+    except _ended.Ended as why:
+        _output.refuse(f"ended by {why.name}; what was finished is kept, and the same command goes on from there", given)
+        return why.code
     except KeyboardInterrupt:
         _output.refuse("interrupted; what was finished is kept, and the same command goes on from there", given)
         return 2

@@ -1,6 +1,9 @@
 """`whorl sweep`: many cases over any parameter, here or on a cluster."""
 
 import argparse
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +66,7 @@ def call(given: argparse.Namespace) -> int:
         return _plan_only(given, plan, engine.workers)
     if given.limit is not None and not given.limit > 0:
         raise ValueError(f"limit must be greater than 0, but it is {given.limit:g}")
-    with _study.bar(design.name, plan.shards, given.json) as progress:
+    with _plain_warnings(), _study.bar(design.name, plan.shards, given.json) as progress:
         done = sweep.sweep(
             design,
             folder,
@@ -79,6 +82,17 @@ def call(given: argparse.Namespace) -> int:
         kept = f", {done.shards - done.computed} of them there already" if done.computed < done.shards else ""
         _output.line(f"{done.cases} cases in {done.shards} shards{kept}; {done.failed} cases failed", f"table in {folder}")
     return 1 if done.failed else 0
+
+
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Warnings as sentences, such as those on damaged shards, without the lines of code that they come from."""
+    before = warnings.formatwarning
+    warnings.formatwarning = lambda message, *_, **__: f"whorl: {message}\n"
+    try:
+        yield
+    finally:
+        warnings.formatwarning = before
 
 
 def _engine(given: argparse.Namespace) -> Any:

@@ -11,8 +11,9 @@ import pytest
 
 import whorl_cli
 from measured.loops import series
+from study.trouble import full_disk
 from whorl import measured
-from whorl.measured.page import render, replace
+from whorl.measured.page import render
 from whorl_cli import certify
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "measurements.csv"
@@ -127,12 +128,12 @@ def test_a_bad_table_leaves_no_page_behind(whorl, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["bad.csv"]
 
 
-def test_a_page_that_cannot_be_finished_leaves_the_old_one(tmp_path, monkeypatch):
+def test_a_page_on_a_full_disk_leaves_the_old_one_and_is_named(whorl, tmp_path):
     page = tmp_path / "page.html"
     page.write_text("old")
-    monkeypatch.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(OSError("full")))
-    with pytest.raises(OSError, match="full"):
-        replace(page, b"new")
+    with full_disk(1000):
+        code, _, err = whorl(EXAMPLE, "--page", page)
+    assert (code, err) == (2, f"whorl: {page}: file too large\n")
     assert page.read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
 

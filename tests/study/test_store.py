@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -37,7 +38,23 @@ def test_a_file_is_on_the_disk_before_it_is_moved(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda number: (calls.append("sync"), real_sync(number)))
     monkeypatch.setattr(os, "replace", lambda one, other: (calls.append("replace"), real_replace(one, other)))
     store.write(tmp_path / "file.txt", b"new")
-    assert calls == ["sync", "replace"]
+    assert calls == ["sync", "replace", "sync"]
+    calls.clear()
+    store.write(tmp_path / "one" / "two" / "file.txt", b"new")
+    assert calls == ["sync", "replace", "sync", "sync", "sync"]  # the file's folder, and those that hold a new folder
+
+
+def test_the_name_that_is_forced_to_the_disk_is_the_new_one(tmp_path, monkeypatch):
+    seen, real = [], os.fsync
+
+    def sync(number):
+        place = Path(f"/proc/self/fd/{number}").resolve()
+        seen.append((place.is_dir(), (tmp_path / "file.txt").exists()))
+        real(number)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    store.write(tmp_path / "file.txt", b"new")
+    assert seen == [(False, False), (True, True)]
 
 
 def test_a_full_disk_is_one_sentence_and_loses_nothing(tmp_path):
@@ -66,14 +83,62 @@ def test_a_file_in_the_place_of_a_folder_is_refused(tmp_path):
     assert contents(tmp_path) == {"taken": b"mine"}
 
 
-def test_the_sweep_takes_parts_and_nothing_else(tmp_path):
+def a_dead_process():
+    """The number of a process that is no more."""
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    return ended.pid
+
+
+def a_part(of, number, host=None):
+    mine = store.owner().rpartition(".")[0]
+    path = of.with_name(f".{of.name}.{host or mine}.{number}-0.part")
+    path.write_bytes(b"half")
+    return path
+
+
+def test_the_sweep_takes_parts_of_the_dead_and_nothing_else(tmp_path):
     kept = {"a.txt": b"a", ".hidden": b"b", "deep/c.part": b"c", "deep/.d.txt": b"d"}
     for name, content in kept.items():
         store.write(tmp_path / name, content)
-    (tmp_path / "deep" / ".table.parquet.17.part").write_bytes(b"half")
-    (tmp_path / ".environment.json.18.part").write_bytes(b"")
+    a_part(tmp_path / "deep" / "table.parquet", a_dead_process())
+    a_part(tmp_path / "environment.json", a_dead_process())
     store.sweep(tmp_path)
     assert contents(tmp_path) == kept
+
+
+def test_the_sweep_leaves_parts_of_the_living_and_fresh_ones_of_other_machines(tmp_path):
+    living = subprocess.Popen(["sleep", "60"])
+    try:
+        kept = [
+            a_part(tmp_path / "mine", os.getpid()),
+            a_part(tmp_path / "beside", living.pid),
+            a_part(tmp_path / "away", a_dead_process(), host="elsewhere"),
+        ]
+        old = a_part(tmp_path / "old", a_dead_process(), host="elsewhere")
+        os.utime(kept[0], (0, 0))
+        os.utime(old, (0, 0))
+        store.sweep(tmp_path)
+        assert (sorted(tmp_path.iterdir()), old.exists()) == (sorted(kept), False)
+    finally:
+        living.kill()
+    os.waitid(os.P_PID, living.pid, os.WEXITED | os.WNOWAIT)  # dead, and not buried
+    store.sweep(tmp_path)
+    assert not kept[1].exists()
+    living.wait()
+
+
+def test_a_write_whose_folder_is_taken_away_is_made_again(tmp_path, monkeypatch):
+    real, taken = os.replace, []
+
+    def replace(source, target):
+        if not taken:
+            taken.append(shutil.rmtree(tmp_path / "work"))
+        real(source, target)
+
+    monkeypatch.setattr(os, "replace", replace)
+    store.write(tmp_path / "work" / "stage.npz", b"made")
+    assert contents(tmp_path) == {"work/stage.npz": b"made"}
 
 
 def test_a_part_belongs_to_one_file(tmp_path):

@@ -2,9 +2,12 @@
 
 import argparse
 import json
+import shutil
+import warnings
 
 import pytest
 
+import whorl_cli
 from sweep.small import GRID, files
 from whorl_cli import sweep as command
 
@@ -40,6 +43,24 @@ def test_a_sweep_and_the_same_again(typed, tmp_path, undisturbed):
     assert files(tmp_path / "out") == undisturbed[1]
     code, out = typed("--out", tmp_path / "out")
     assert (code, out.splitlines()[0]) == (0, "120 cases in 4 shards, 4 of them there already; 0 cases failed")
+
+
+def test_a_damaged_shard_is_named_in_one_sentence(tmp_path, undisturbed, capsys):
+    (tmp_path / "mine.toml").write_text(GRID)
+    shutil.copytree(undisturbed[0], tmp_path / "out")
+    victim = sorted((tmp_path / "out" / "shards").iterdir())[1]
+    victim.write_bytes(b"garbage")
+    said = []
+
+    def told(message, *others):  # pytest keeps warnings to itself: ask for the words that a terminal would show
+        said.append(warnings.formatwarning(message, *others[:3]))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = told
+        assert whorl_cli.main(["sweep", str(tmp_path / "mine.toml"), "--out", str(tmp_path / "out")]) == 0
+    assert [(words.startswith(f"whorl: {victim} must be a whole shard, but "), words.count("\n")) for words in said] == [(True, 1)]
+    assert capsys.readouterr().out.startswith("120 cases in 4 shards, 3 of them there already; 0 cases failed")
 
 
 def test_cases_that_failed_are_told_by_the_exit_code(typed, tmp_path):

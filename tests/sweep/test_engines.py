@@ -164,3 +164,25 @@ def test_a_restarted_scheduler_loses_nothing(tmp_path, monkeypatch):
     assert found[0].failed == 0
     assert numbers(seen) == list(range(60))
     assert files(tmp_path / "restarted") == files(tmp_path / "whole")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.filterwarnings("ignore:a sweep must have workers")
+def test_a_scheduler_that_was_left_behind_without_workers_is_left_for_the_one_in_the_file(alone, tmp_path, monkeypatch):
+    monkeypatch.setattr(sweep.cluster, "LONELY", 0.5)
+    with cluster(tmp_path, 0) as hands:
+        behind = hands.processes[0]
+        thread, found = swept(lean(), tmp_path / "moved", sweep.Cluster(scheduler_file=hands.file), [])
+        try:
+            while not list(tmp_path.glob("moved/design.toml")) or not hands.file.exists():
+                time.sleep(0.1)
+            time.sleep(5.0)  # the sweep has found it, and waits for workers
+            hands.workers = 1
+            hands.start()  # another scheduler, under the same file
+            thread.join()
+        finally:
+            behind.kill()
+            behind.wait()
+    assert found[0].failed == 0
+    assert files(tmp_path / "moved") == alone

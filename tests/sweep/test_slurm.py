@@ -1,15 +1,18 @@
 """The SLURM example, as far as a machine without SLURM can run it; and the same over TLS."""
 
+import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 
 import psutil
 import pytest
 
 from sweep.clusters import Cluster
-from sweep.small import GRID, design, files
+from sweep.small import GRID, changed, design, files
 from whorl import sweep
 
 
@@ -36,6 +39,37 @@ def test_the_batch_script_runs_a_sweep_and_leaves_nobody_behind(tmp_path, pytest
     assert "120 cases in 4 shards" in ran.stdout
     assert files(tmp_path / "out") == undisturbed[1]
     assert psutil.wait_procs([one for one in psutil.process_iter() if str(tmp_path) in " ".join(_line(one))], timeout=60)[1] == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM", "SIGHUP"])
+def test_a_batch_script_that_is_ended_leaves_nobody_behind_and_goes_on_at_once(tmp_path, pytestconfig, name):
+    made = changed(GRID, trials=40, epochs=100)
+    (tmp_path / "mine.toml").write_text(made)
+    script = pytestconfig.rootpath / "examples" / "slurm" / "sweep.sbatch"
+    command = ["bash", str(script), str(tmp_path / "mine.toml"), str(tmp_path / "out")]
+    first = subprocess.Popen(command, env=environment(pytestconfig), cwd=tmp_path, start_new_session=True)
+    while not list(tmp_path.glob("out/shards/*.parquet")) and first.poll() is None:
+        time.sleep(0.1)
+    below = psutil.Process(first.pid).children(recursive=True)
+    assert len(below) >= 6  # a scheduler, two nannies, two workers and the client
+    first.send_signal(getattr(signal, name))  # the script alone
+    second = subprocess.Popen(command, env=environment(pytestconfig), cwd=tmp_path, start_new_session=True)
+    try:
+        assert psutil.wait_procs(below, timeout=60)[1] == []
+        assert first.wait() == {"SIGKILL": -9, "SIGTERM": 143, "SIGHUP": 129}[name]
+        assert second.wait() == 0
+    finally:
+        for one in below:
+            with contextlib.suppress(psutil.Error):
+                one.kill()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(second.pid, signal.SIGTERM)
+        second.wait()
+    assert len(files(tmp_path / "out")) == sweep.Plan(sweep.parse(made.encode())).shards
+    assert not list((tmp_path / "out" / "shards").glob(".*"))
+    assert not list((tmp_path / "out.dask").glob("*.json"))
 
 
 def _line(process):

@@ -1,12 +1,16 @@
 """The store: whole shards or none, found damaged by their hashes, and never another design's."""
 
+import hashlib
 import os
+import re
 import resource
 import signal
 import subprocess
 import sys
+from io import BytesIO
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -57,20 +61,86 @@ def test_a_damaged_shard_is_found_by_its_hash_and_computed_again(undisturbed, tm
         victim.with_name(f"{victim.name[:9]}{'0' * 64}.parquet").write_bytes(content)
     else:
         victim.write_bytes(changed)
-    done, seen = again(folder)
+    if damage == "gone":
+        done, seen = again(folder)
+    else:
+        with pytest.warns(RuntimeWarning, match=rf"shards/{victim.name[:9]}.* do not have the hash in its name: it is computed again"):
+            done, seen = again(folder)
+        assert len(list((folder / "shards").glob(f"{victim.name[:9]}*.damaged"))) == 1
     assert seen == ([] if damage == "twice" else [2])
     assert done.cases == 120
     assert files(folder) == undisturbed[1]
 
 
+def planted(folder, number, content):
+    """A file whose name has the hash of its bytes, in the place of a shard."""
+    for path in (folder / "shards").glob(f"{number:08d}-*"):
+        path.unlink()
+    path = folder / "shards" / f"{number:08d}-{hashlib.sha256(content).hexdigest()}.parquet"
+    path.write_bytes(content)
+    return path
+
+
+def other_columns():
+    buffer = BytesIO()
+    pq.write_table(pa.table({"case": [1, 2]}, metadata={"design": design().sha256}), buffer)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["garbage", "columns", "number", "folder", "pipe"])
+def test_what_is_no_shard_under_the_right_name_is_set_aside_and_named(undisturbed, tmp_path, kind):
+    folder = copied(undisturbed, tmp_path)
+    words = {"garbage": "it is no table", "columns": "columns of a shard", "number": "cases are those of another shard"}
+    third = sorted((folder / "shards").iterdir())[3].read_bytes()
+    path = planted(folder, 2, {"columns": other_columns(), "number": third}.get(kind, b"garbage"))
+    if kind in ("folder", "pipe"):
+        path.unlink()
+        path.mkdir() if kind == "folder" else os.mkfifo(path)
+    with pytest.warns(RuntimeWarning, match=f"{path.name} must be a whole shard, but .*{words.get(kind, 'hash in its name')}"):
+        done, seen = again(folder)
+    assert (done.failed, seen, files(folder)) == (0, [2], undisturbed[1])
+    assert (path.with_name(f"{path.name}.damaged")).exists()
+    assert again(folder)[1] == []
+
+
+def test_a_shard_of_another_design_is_refused_with_both_hashes(undisturbed, tmp_path):
+    folder, other = copied(undisturbed, tmp_path), design(seed=9)
+    sweep.sweep(other, tmp_path / "other")
+    stranger = planted(folder, 0, sorted((tmp_path / "other" / "shards").iterdir())[0].read_bytes())
+    before = files(folder)
+    words = f"{stranger} must be a shard of the design {design().sha256}, but its design is {other.sha256}: "
+    for asked in (lambda: again(folder), lambda: again(folder, retry_failed=True), lambda: sweep.scan(folder)):
+        with pytest.raises(ValueError, match=re.escape(words)):
+            asked()
+    assert files(folder) == before
+
+
+def test_a_shard_that_is_damaged_meanwhile_ends_in_one_sentence(undisturbed, tmp_path):
+    folder = copied(undisturbed, tmp_path)
+    victims = sorted((folder / "shards").iterdir())
+    victims[0].unlink()
+
+    def spoil(report):
+        victims[3].write_bytes(b"garbage")
+
+    with pytest.raises(ValueError, match=f"{victims[3].name} must be a whole shard, but it cannot be read: start the sweep again"):
+        sweep.sweep(design(), folder, progress=spoil)
+    with pytest.raises(ValueError, match="must be a whole shard, but it cannot be read"):
+        sweep.scan(folder)
+
+
 def test_what_a_killed_writer_left_is_swept_away_but_not_what_is_being_written(undisturbed, tmp_path):
     folder = copied(undisturbed, tmp_path)
-    old, new = (folder / "shards" / f".{undisturbed[1][0]}.{number}.part" for number in (123, 124))
-    for path in (old, new):
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    host = store.owner().rpartition(".")[0]
+    owners = {"dead": f"{host}.{ended.pid}-3", "living": f"{host}.{os.getpid()}-3", "away": "elsewhere.7-3", "old": "elsewhere.8-3"}
+    parts = {name: folder / "shards" / f".{undisturbed[1][0]}.{owner}.part" for name, owner in owners.items()}
+    for path in parts.values():
         path.write_bytes(b"half")
-    os.utime(old, (0, 0))
+    os.utime(parts["old"], (0, 0))
     again(folder)
-    assert (old.exists(), new.exists()) == (False, True)
+    assert [name for name, path in parts.items() if path.exists()] == ["living", "away"]
     assert files(folder) == undisturbed[1]
 
 
@@ -87,6 +157,40 @@ def test_a_folder_of_another_design_or_of_nobody_is_refused_and_left_alone(undis
         sweep.conditions(tmp_path)
     with pytest.raises(ValueError, match="must hold shards of a sweep, but it holds none"):
         sweep.scan(tmp_path)
+
+
+def test_a_folder_that_another_start_has_just_made_is_shared(tmp_path, monkeypatch):
+    real = store.is_free
+
+    def meanwhile(folder, first):
+        store.write(folder / "design.toml", design().text)
+        return real(folder, first)
+
+    monkeypatch.setattr(store, "is_free", meanwhile)
+    sweep.Store.enter(tmp_path / "shared", design())
+    with pytest.raises(ValueError, match=r"must be a folder of this design, but its design\.toml differs"):
+        sweep.Store.enter(tmp_path / "other", design(seed=9))
+
+
+STARTED = """
+import sys, jax
+from sweep.small import design
+from whorl import sweep
+jax.config.update("jax_enable_x64", True)
+assert sweep.sweep(design(), sys.argv[1]).failed == 0
+"""
+
+
+@pytest.mark.slow
+def test_two_starts_on_one_folder_at_once_end_with_the_files_of_one(undisturbed, tmp_path, pytestconfig):
+    paths = os.pathsep.join([str(pytestconfig.rootpath / "tests"), str(pytestconfig.rootpath / "src")])
+    for number in range(3):
+        folder = tmp_path / f"both{number}"
+        command, environment = [sys.executable, "-c", STARTED, str(folder)], os.environ | {"PYTHONPATH": paths}
+        both = [subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+        assert [(one.communicate()[1], one.returncode) for one in both] == [("", 0), ("", 0)]
+        assert files(folder) == undisturbed[1]
+        assert not list(folder.rglob("*.part"))
 
 
 def test_a_full_disk_stops_the_sweep_and_loses_nothing(undisturbed, tmp_path):

@@ -2,14 +2,13 @@
 
 import html
 import io
-import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from whorl.measured import figures, words
 from whorl.measured.finding import Finding
+from whorl.study import store
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1c2024; --soft: #5d6670; --paper: #fbfaf7; --card: #ffffff; --line: #d9d6ce; --accent: #c4621a; }
@@ -55,21 +54,8 @@ def write(finding: Finding, path: str | Path) -> Path:
     if kind not in (".html", ".pdf"):
         raise ValueError(f"page must end in .html or .pdf, but it is {str(path)!r}")
     content = render(finding).encode() if kind == ".html" else _pdf(finding)
-    replace(target, content)
+    store.write(target, content)
     return target
-
-
-def replace(target: Path, content: bytes) -> None:
-    """Write a file under another name and move it into place."""
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        Path(name).chmod(0o644)
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def render(finding: Finding) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from whorl.measured.page import replace
+from whorl.study import store
 
 REPEATS = 12
 
@@ -41,4 +41,4 @@ def write_template(path: str | Path, outputs: int = 3) -> None:
         >>> from whorl import measured
         >>> measured.write_template(folder / "measurements.csv", outputs=3)
     """
-    replace(Path(path), template(outputs).encode())
+    store.write(Path(path), template(outputs))

@@ -33,14 +33,14 @@ def enter(folder: Path, designs: list[Design], quick: bool) -> dict[str, Any]:
     """Make or reopen a run folder; refuse one that is not ours, or was made by another version."""
     now = environment.describe(designs, quick)
     place = folder / "environment.json"
+    free = store.is_free(folder, place)
     if place.exists():
         then = store.read_json(place)
         if apart := environment.differences(then if isinstance(then, dict) else {}, now):
             raise ValueError(f"{folder} must be a folder of this version and this run, but it differs in {'; '.join(apart)}")
         store.sweep(folder)
         return now
-    # A run that was killed at its very first write has left a part of this file and nothing else.
-    if folder.exists() and (not folder.is_dir() or any(not store.is_part(path, of=place) for path in folder.iterdir())):
+    if not free:
         raise ValueError(f"{folder} must be empty, new, or a run folder of whorl, but it is none of these")
     store.sweep(folder)
     store.write_json(place, now)

@@ -1,13 +1,19 @@
 """The only place that writes results: whole files under their final names, or nothing.
 
 A file is written under a temporary name, forced to the disk, and moved into place, so that a kill at any moment leaves either the old
-file or the new one.
+file or the new one. The temporary name says whose it is, so that others can tell what a dead process left from what a living one writes.
 """
 
 import contextlib
+import errno
+import itertools
 import json
 import os
+import platform
+import re
+import time
 from collections.abc import Iterator
+from functools import cache
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
@@ -24,23 +30,89 @@ from whorl.study.columns import UNIT, columns
 from whorl.study.layout import MANIFEST
 
 TEMPORARY = ".part"
+OWNED = re.compile(rf"(?P<host>[A-Za-z0-9_-]+)\.(?P<number>\d{{1,9}})-\w+({re.escape(TEMPORARY)})?$")
+STALE = 3600.0  # seconds after which an unfinished file of another machine is nobody's any more
+_NUMBERS = itertools.count()
 UNLISTED = ("audit.json",)  # what a verifier writes afterwards
 
 
 def write(path: Path, content: bytes | str) -> None:
     """Put a whole file in place."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}{TEMPORARY}")
+    whole = content.encode() if isinstance(content, str) else content
+    for left in (2, 1, 0):
+        try:
+            with placed(path) as part:
+                part.write_bytes(whole)
+            return
+        except FileNotFoundError:  # another run of the same folder was done, and removed its work
+            if not left:
+                raise
+
+
+@contextlib.contextmanager
+def placed(path: Path) -> Iterator[Path]:
+    """A name to write a file under; it is forced to the disk and moved to `path` afterwards, and so is its new name."""
+    fresh = [folder for folder in path.parents if not folder.exists()]
+    temporary = path.with_name(f".{path.name}.{owner()}-{next(_NUMBERS)}{TEMPORARY}")
     try:
-        with temporary.open("wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
-            file.flush()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield temporary
+        with temporary.open("rb+") as file:
             os.fsync(file.fileno())
         temporary.replace(path)
+        for folder in (path.parent, *(folder.parent for folder in fresh)):
+            _sync(folder)
     except OSError as wrong:
+        code = errno.EIO if wrong.errno is None else wrong.errno
+        raise OSError(code, wrong.strerror or str(wrong), str(path)) from wrong
+    finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
-        raise OSError(wrong.errno, wrong.strerror, str(path)) from wrong
+
+
+def _sync(folder: Path) -> None:
+    """Force the names in a folder to the disk, on systems that can."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError as wrong:
+        if wrong.errno in (errno.EIO, errno.ENOSPC, errno.EDQUOT):
+            raise
+
+
+@cache
+def _host() -> str:
+    """This machine, and the space in which its process numbers count: a container may share a name and not the numbers."""
+    with contextlib.suppress(OSError):
+        return f"{_word(platform.node())}-{Path('/proc/self/ns/pid').stat().st_ino}"
+    return _word(platform.node())
+
+
+def _word(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]", "-", text)[:40]
+
+
+def owner() -> str:
+    """This process, as a part of a file's name."""
+    return f"{_host()}.{os.getpid()}"
+
+
+def orphaned(name: str) -> bool | None:
+    """Whether the owner in a name is dead; None where nobody here can tell, since it is not a process of this machine."""
+    found = OWNED.search(name)
+    if found is None or found["host"] != _host() or os.name != "posix":
+        return None
+    try:
+        os.kill(int(found["number"]), 0)
+        state = Path(f"/proc/{found['number']}/stat").read_text().rpartition(")")[2].split()[0]
+    except ProcessLookupError:
+        return True
+    except OSError:  # somebody else's process, or no such file on this system
+        return False
+    return state in "ZX"  # dead, and not buried yet
 
 
 def write_json(path: Path, content: Any) -> None:
@@ -167,7 +239,29 @@ def is_part(path: Path, of: Path) -> bool:
     return path.name.startswith(f".{of.name}.") and path.name.endswith(TEMPORARY)
 
 
+def is_free(folder: Path, first: Path) -> bool:
+    """Whether a folder is new or empty, but for what killed writers of its first file left behind.
+
+    Look for the first file after this, not before: another start on the same folder may be writing it.
+    """
+    return not folder.exists() or (folder.is_dir() and all(is_part(path, of=first) for path in folder.iterdir()))
+
+
 def sweep(folder: Path) -> None:
-    """Remove what a killed writer left behind."""
-    for path in folder.rglob(f".*{TEMPORARY}"):
-        path.unlink(missing_ok=True)
+    """Remove what killed writers left behind, but not what another process may be writing now."""
+    for path in _inside(folder):
+        if path.name.startswith(".") and path.name.endswith(TEMPORARY) and _left_behind(path):
+            path.unlink(missing_ok=True)
+
+
+def _left_behind(path: Path) -> bool:
+    dead = orphaned(path.name)
+    with contextlib.suppress(OSError):  # it has just been finished
+        return time.time() - path.stat().st_mtime > STALE if dead is None else dead
+    return False
+
+
+def _inside(folder: Path) -> Iterator[Path]:
+    """Every file below a folder, though others may remove some meanwhile."""
+    for place, _, names in os.walk(folder):
+        yield from (Path(place, name) for name in names)

@@ -12,11 +12,13 @@ import selectors
 import subprocess  # nosec B404 # starts this interpreter only
 import sys
 import threading
-import time
+from multiprocessing import Pipe
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
+from whorl._child import python_command
+from whorl.sweep import lifeline
 from whorl.sweep.compute import Rows
 
 if TYPE_CHECKING:
@@ -30,12 +32,19 @@ class Child:
     """A process that answers calls."""
 
     def __init__(self) -> None:
-        paths = os.pathsep.join(path for path in sys.path if path)
-        command = [sys.executable, "-c", "from whorl.sweep.child import main; main()"]
-        environment = os.environ | {"PYTHONPATH": paths}
-        self.process: subprocess.Popen[bytes] = subprocess.Popen(  # nosec B603 # this interpreter and nothing from outside
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
-        )
+        line, self.line = Pipe(duplex=False)  # our end closes when this process ends, and the child with it
+        terms = lifeline.terms(line.fileno())
+        script = f"import runpy; runpy.run_path(*{terms!r}); from whorl.sweep.child import main; main()"
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+        with lifeline.deaf():
+            self.process: subprocess.Popen[bytes] = subprocess.Popen(  # nosec B603 # this interpreter and nothing from outside
+                python_command("-c", script),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env=environment,
+                pass_fds=(line.fileno(),),
+            )
+        line.close()
         self.warm: set[Any] = set()
         atexit.register(self.end)
 
@@ -64,7 +73,7 @@ class Child:
         atexit.unregister(self.end)
         self.process.kill()
         self.process.wait()
-        for pipe in (self.process.stdin, self.process.stdout):
+        for pipe in (self.line, self.process.stdin, self.process.stdout):
             if pipe is not None:
                 with contextlib.suppress(OSError):
                     pipe.close()
@@ -110,13 +119,6 @@ def _send(pipe: IO[bytes], message: Any) -> None:
     pipe.flush()
 
 
-def _watch(parent: int) -> None:
-    """End with whoever asked, even in the middle of a call."""
-    while os.getppid() == parent:
-        time.sleep(1.0)
-    os._exit(1)
-
-
 def main() -> None:
     """Answer until nobody asks."""
     import jax
@@ -124,7 +126,6 @@ def main() -> None:
     jax.config.update("jax_enable_x64", True)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever prints must not disturb the answers
-    threading.Thread(target=_watch, args=(os.getppid(),), daemon=True).start()
     while True:
         try:
             question = pickle.load(sys.stdin.buffer)  # nosec B301 # from our own parent

@@ -5,9 +5,10 @@ connection is lost, the client looks again for a scheduler under the same addres
 """
 
 import contextlib
+import json
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from hashlib import sha256
 from pathlib import Path
@@ -54,7 +55,7 @@ class Cluster:
         while left:
             client = self._client()
             try:
-                for report in _round(client, work, left, strikes):
+                for report in _round(client, work, left, strikes, self._moved):
                     left.discard(report.number)
                     yield report
             finally:
@@ -78,8 +79,16 @@ class Cluster:
                     raise ValueError(f"scheduler must answer at {where}, but it did not for {self.patience:g} s") from wrong
                 time.sleep(1.0)
 
+    def _moved(self, client: Any) -> bool:
+        """Whether the file names another scheduler by now: whoever started ours has started another, and may have left ours behind."""
+        if "scheduler_file" not in self.place:
+            return False
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):  # no file, or one half written
+            return json.loads(Path(self.place["scheduler_file"]).read_bytes())["address"] != client.scheduler.address
+        return False
 
-def _round(client: Any, work: Job, left: set[int], strikes: Strikes) -> Iterator[Any]:
+
+def _round(client: Any, work: Job, left: set[int], strikes: Strikes, moved: Callable[[Any], bool]) -> Iterator[Any]:
     """Work until all is done or the scheduler is gone."""
     from distributed import KilledWorker, as_completed
 
@@ -95,7 +104,7 @@ def _round(client: Any, work: Job, left: set[int], strikes: Strikes) -> Iterator
 
     for _ in range(min(WINDOW, len(waiting))):
         submit()
-    while numbers and (future := _next(client, under_way, numbers)) is not None:
+    while numbers and (future := _next(client, under_way, numbers, moved)) is not None:
         number = numbers.pop(future.key)
         report, wrong = _outcome(future)
         if report is not None:
@@ -112,25 +121,28 @@ def _round(client: Any, work: Job, left: set[int], strikes: Strikes) -> Iterator
             submit()
 
 
-def _next(client: Any, under_way: Any, numbers: dict[str, int]) -> Any:
+def _next(client: Any, under_way: Any, numbers: dict[str, int], moved: Callable[[Any], bool]) -> Any:
     """The next future that came to an end, or None where the scheduler that knew of them is gone, with them."""
     look = time.monotonic() + LONELY
     while not under_way.has_ready():
         if client.status != "running" or not numbers.keys() <= client.futures.keys():
             return None
         if time.monotonic() > look:
-            _tell_if_alone(client)
+            if _alone(client) and moved(client):
+                return None
             look = time.monotonic() + LONELY
         time.sleep(PULSE)
     return next(under_way)
 
 
-def _tell_if_alone(client: Any) -> None:
+def _alone(client: Any) -> bool:
     """Without workers a sweep waits, since a batch system may still start some; whoever looks on should know."""
     with contextlib.suppress(OSError, TimeoutError):
         if not client.nthreads():
             words = "a sweep must have workers, but none is connected to the scheduler: it waits for one"
             warnings.warn(words, RuntimeWarning, stacklevel=2)
+            return True
+    return False
 
 
 def _outcome(future: Any) -> tuple[Any, BaseException | None]:

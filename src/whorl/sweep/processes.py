@@ -1,23 +1,29 @@
 """Every core of this machine: one process a core, from the standard library.
 
-A pool whose worker was killed is of no more use and is made anew; what was under way is asked for again.
+A pool whose worker was killed is of no more use and is made anew; what was under way is asked for again. Workers end with this process,
+whatever ends it, and the folder of compiled programs that it leaves then is removed by the next run.
 """
 
 import multiprocessing
 import os
+import runpy
+import shutil
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from tempfile import TemporaryDirectory
+from pathlib import Path
+from tempfile import TemporaryDirectory, gettempdir
 from typing import Any
 
-import jax
-
 from whorl import _check
+from whorl.study import store
+from whorl.sweep import lifeline
 from whorl.sweep.engines import TRIES, Job, Strikes, remote
 
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # of linear algebra in a worker, which is a core already
+COMPILED = "whorl-compiled-"
+# One thread of linear algebra in a worker, which is a core already; and no modules from the folder that the sweep was started in.
+INHERITED = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "PYTHONSAFEPATH"), "1")
 
 
 class Processes:
@@ -35,7 +41,9 @@ class Processes:
 
     def run(self, work: Job, numbers: Sequence[int]) -> Iterator[Any]:
         waiting, strikes = list(reversed(numbers)), Strikes(self.tries)
-        with TemporaryDirectory(prefix="whorl-compiled-", ignore_cleanup_errors=True) as compiled:
+        tidy()
+        prefix = f"{COMPILED}{store.owner()}-"
+        with TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as compiled:
             while waiting:
                 yield from self._round(work, waiting, strikes, compiled)
 
@@ -43,44 +51,53 @@ class Processes:
         """Work until all is done or a worker dies; what died with it is waiting again."""
         running: dict[Future[Any], int] = {}
         context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(self.workers, mp_context=context, initializer=_share, initargs=(compiled,)) as pool:
-            try:
-                while waiting or running:
-                    while waiting and len(running) < self.workers:  # no more than that, so that every number under way has a worker
-                        with _one_thread():
-                            running[pool.submit(remote, work, waiting[-1])] = waiting[-1]
-                        waiting.pop()
-                    done, _ = wait(running, return_when=FIRST_COMPLETED)
-                    for future in done:
-                        report = future.result()
-                        del running[future]
-                        yield report
-            except BrokenProcessPool:
-                for future, number in running.items():
-                    if future.done() and future.exception() is None:
-                        yield future.result()
-                    elif strikes.against(number):
-                        yield work.give_up(number, strikes.reason(number))
-                    else:
-                        waiting.append(number)
-            finally:
-                pool.shutdown(wait=True, cancel_futures=True)
+        line, end = context.Pipe(duplex=False)
+        with _starting(compiled):
+            pool = ProcessPoolExecutor(self.workers, context, runpy.run_path, lifeline.terms(line))
+        try:
+            while waiting or running:
+                while waiting and len(running) < self.workers:  # no more than that, so that every number under way has a worker
+                    with _starting(compiled):
+                        running[pool.submit(remote, work, waiting[-1])] = waiting[-1]
+                    waiting.pop()
+                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    report = future.result()
+                    del running[future]
+                    yield report
+        except BrokenProcessPool:
+            for future, number in running.items():
+                if future.done() and future.exception() is None:
+                    yield future.result()
+                elif strikes.against(number):
+                    yield work.give_up(number, strikes.reason(number))
+                else:
+                    waiting.append(number)
+        finally:
+            if running:  # nobody wants to know any more
+                end.close()
+            pool.shutdown(wait=True, cancel_futures=True)
+            end.close()
+            line.close()
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def _starting(compiled: str) -> Iterator[None]:
     """What a worker inherits where nothing else was said; it reads this when it starts, and only then."""
-    fresh = {name: "1" for name in THREADS if name not in os.environ}
+    shared = {"JAX_COMPILATION_CACHE_DIR": compiled, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.1"}
+    wanted = INHERITED | (shared if "JAX_COMPILATION_CACHE_DIR" not in os.environ else {})
+    fresh = {name: value for name, value in wanted.items() if name not in os.environ}
     os.environ.update(fresh)
     try:
-        yield
+        with lifeline.deaf():
+            yield
     finally:
         for name in fresh:
             os.environ.pop(name, None)
 
 
-def _share(folder: str) -> None:
-    """Let a worker keep what it compiles where the others find it, unless such a place was named before."""
-    if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
-        jax.config.update("jax_compilation_cache_dir", folder)
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+def tidy() -> None:
+    """Remove the folders of compiled programs whose owners were killed."""
+    for path in Path(gettempdir()).glob(f"{COMPILED}*"):
+        if store.orphaned(path.name.removeprefix(COMPILED)):
+            shutil.rmtree(path, ignore_errors=True)

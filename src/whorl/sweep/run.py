@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from whorl.sweep import processes
 from whorl.sweep.design import Sweep
 from whorl.sweep.engines import Engine, InProcess
 from whorl.sweep.plan import Plan, case_bytes
@@ -58,16 +59,21 @@ def sweep(
     engine = InProcess() if engine is None else engine
     plan, path = Plan(design), Path(folder).absolute()
     kept = Store.enter(path, design)
-    if retry_failed:
-        kept.drop_failed()
-    missing = kept.missing(plan)
+    missing = kept.missing(plan, retry_failed)
     work = Work(design.text, str(path), train, limit, share(plan, memory, engine.workers))
-    for report in engine.run(work, missing):
-        progress(report)
+    processes.tidy()
+    reports = engine.run(work, missing)
+    try:
+        for report in reports:
+            progress(report)
+    finally:
+        getattr(reports, "close", lambda: None)()  # workers end before anything else is done
+        kept.tidy()  # what they were writing
     found = kept.found()
     if absent := plan.shards - len(found):
         raise ValueError(f"{folder} must hold {plan.shards} shards at the end, but {absent} are missing: were files removed?")
-    return Result(str(folder), plan.cases, plan.shards, len(missing), sum(reported(paths[0])[1] for paths in found.values()))
+    failed = sum(reported(paths[0], design)[1] for paths in found.values())
+    return Result(str(folder), plan.cases, plan.shards, len(missing), failed)
 
 
 def share(plan: Plan, memory: int | None, workers: int) -> int | None:

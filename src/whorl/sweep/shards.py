@@ -1,13 +1,14 @@
 """The shard store: one Parquet file a shard, whose name holds the SHA-256 of its bytes.
 
 The folder is all that a sweep remembers. A shard is there when a file of its number is, and sound when its bytes have the hash of its
-name; anything else is computed again. Equal shards are equal files under equal names, so that computing one twice changes nothing.
+name and are the table that its number asks for; what is damaged is set aside and computed again, and a shard of another design is
+refused. Equal shards are equal files under equal names, so that computing one twice changes nothing.
 """
 
 import contextlib
 import re
-import time
-from collections.abc import Iterable
+import warnings
+from collections.abc import Container
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,6 @@ from whorl.sweep.design import RULES, Sweep, parse
 from whorl.sweep.guard import failed
 from whorl.sweep.plan import Cases, Plan, Shard
 
-STALE = 600.0  # seconds after which an unfinished file is nobody's any more
 NAME = re.compile(r"(\d{8,})-([0-9a-f]{64})\.parquet")
 TYPES = {name: pa.int64() for name in ("mixtures", "depth", "width", "epochs")} | {
     name: pa.string() for name in ("policy", "gate", "order")
@@ -91,23 +91,19 @@ class Store:
     def enter(cls, folder: Path, design: Sweep) -> "Store":
         """Make or reopen the folder of a design; refuse a folder that is another's."""
         self, place = cls(folder), folder / "design.toml"
-        if place.exists():
-            if place.read_bytes() != design.text:
-                raise ValueError(f"{folder} must be a folder of this design, but its design.toml differs: name another folder")
-            self.tidy()
-            return self
-        if folder.exists() and (not folder.is_dir() or any(not store.is_part(path, of=place) for path in folder.iterdir())):
-            raise ValueError(f"{folder} must be empty, new, or the folder of a sweep, but it is none of these")
-        store.sweep(folder)
-        store.write(place, design.text)
+        free = store.is_free(folder, place)
+        if not place.exists():
+            if not free:
+                raise ValueError(f"{folder} must be empty, new, or the folder of a sweep, but it is none of these")
+            store.write(place, design.text)
+        if place.read_bytes() != design.text:
+            raise ValueError(f"{folder} must be a folder of this design, but its design.toml differs: name another folder")
+        self.tidy()
         return self
 
     def tidy(self) -> None:
         """Remove what killed writers left behind, but not what another job on this folder may be writing now."""
-        for path in self.folder.rglob(f".*{store.TEMPORARY}"):
-            with contextlib.suppress(FileNotFoundError):
-                if time.time() - path.stat().st_mtime > STALE:
-                    path.unlink()
+        store.sweep(self.folder)
 
     def design(self) -> Sweep:
         """What this folder is a sweep of."""
@@ -131,49 +127,80 @@ class Store:
                 files.setdefault(int(match[1]), []).append(path)
         return files
 
-    def sound(self) -> dict[int, Path]:
-        """The shards whose bytes have the hash of their name. Files that have not are removed, and so are second ones of a shard."""
+    def sound(self, plan: Plan, among: Container[int] | None = None) -> dict[int, Path]:
+        """The shards of a plan that are there and whole; `among` some numbers, where others are not asked for.
+
+        Damaged ones are set aside under another name, with a warning that names them. Second files of a shard are removed. A shard of
+        another design is refused.
+        """
         good: dict[int, Path] = {}
         for number, paths in self.found().items():
-            for path in paths:
-                if number not in good and is_sound(path):
-                    good[number] = path
-                else:
+            for path in paths if among is None or number in among else ():
+                if why := damage(path, plan, number):
+                    _set_aside(path, why)
+                elif number in good:
                     path.unlink(missing_ok=True)
+                else:
+                    good[number] = path
         return good
 
-    def missing(self, plan: Plan) -> list[int]:
-        """Shards that are still to be computed."""
-        good = self.sound()
-        for number in sorted(good.keys() - range(plan.shards)):
-            raise ValueError(f"{self.folder} must hold shards of this design, but it has none with the number {number}")
+    def missing(self, plan: Plan, retry_failed: bool = False) -> list[int]:
+        """Shards that are still to be computed; with `retry_failed` those with a case that failed are removed, to be computed again."""
+        good = self.sound(plan)
+        for number, path in list(good.items()) if retry_failed else ():
+            if reported(path, plan.design)[1]:
+                path.unlink()
+                del good[number]
         return [number for number in range(plan.shards) if number not in good]
 
-    def drop_failed(self) -> int:
-        """Remove shards with a case that failed, so that they are computed again; answer with their number."""
-        dropped = 0
-        for path in (path for paths in self.found().values() for path in paths):
-            with contextlib.suppress(pa.ArrowInvalid, OSError):
-                if reported(path)[1]:
-                    path.unlink()
-                    dropped += 1
-        return dropped
-
-    def files(self) -> Iterable[Path]:
+    def files(self) -> list[Path]:
         """All shards in the order of their cases."""
         return [paths[0] for _, paths in sorted(self.found().items())]
 
 
-def reported(path: Path) -> tuple[int, int]:
+def reported(path: Path, design: Sweep) -> tuple[int, int]:
     """How many cases a shard has, and how many of them have no result."""
+    check_design(path, design)
     failed = pq.read_table(path, columns=["failed"])["failed"].to_numpy(zero_copy_only=False)
     return len(failed), int(failed.sum())
 
 
-def is_sound(path: Path) -> bool:
-    """Whether the bytes of a shard have the hash of its name."""
+def damage(path: Path, plan: Plan, number: int) -> str:
+    """What is wrong with the file of a shard, in words; empty where nothing is. A shard of another design is refused."""
     match = NAME.fullmatch(path.name)
-    return bool(match) and store.hash_of(path) == match[2]
+    if match is None or not path.is_file() or store.hash_of(path) != match[2]:
+        return "its bytes do not have the hash in its name"
+    try:
+        columns = pq.read_schema(path)
+        if not columns.equals(pa.schema(FIELDS)):
+            return "it has not the columns of a shard"
+        cases = pq.read_table(path, columns=["case"])["case"].to_numpy()
+    except (pa.ArrowException, OSError):
+        return "it is no table"
+    check_design(path, plan.design)
+    if number >= plan.shards:
+        raise ValueError(f"{path} must be a shard of this design, but it has none with the number {number}")
+    shard = plan.shard(number)
+    return "" if np.array_equal(cases, shard.first + np.arange(shard.count)) else "its cases are those of another shard"
+
+
+def _set_aside(path: Path, why: str) -> None:
+    """Give a damaged file another name, and say so; another job on the folder may have done it already."""
+    with contextlib.suppress(FileNotFoundError):
+        aside = path.rename(path.with_name(f"{path.name}.damaged"))
+        words = f"{path} must be a whole shard, but {why}: it is computed again, and the file is now {aside.name}"
+        warnings.warn(words, RuntimeWarning, stacklevel=2)
+
+
+def check_design(path: Path, design: Sweep) -> None:
+    """Refuse a shard of another design, and what is no shard."""
+    try:
+        found = (pq.read_schema(path).metadata or {}).get(b"design", b"unknown").decode(errors="replace")
+    except pa.ArrowException as wrong:
+        raise ValueError(f"{path} must be a whole shard, but it cannot be read: start the sweep again") from wrong
+    if found != design.sha256:
+        rule = f"{path} must be a shard of the design {design.sha256}"
+        raise ValueError(f"{rule}, but its design is {found}: move it away or name another folder")
 
 
 def lost(plan: Plan, shard: Shard, reason: str) -> pa.Table:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from whorl.study import store
-from whorl.sweep.shards import Store
+from whorl.sweep.shards import Store, check_design
 
 if TYPE_CHECKING:
     import polars
@@ -25,9 +25,12 @@ def scan(folder: Path | str) -> "polars.LazyFrame":
     """
     import polars
 
-    files = [str(path) for path in Store(Path(folder)).files()]
-    if not files:
+    kept = Store(Path(folder))
+    if not (files := kept.files()):
         raise ValueError(f"{folder} must hold shards of a sweep, but it holds none")
+    design = kept.design()
+    for path in files:
+        check_design(path, design)
     return polars.scan_parquet(files)
 
 
@@ -59,9 +62,8 @@ def export(folder: Path | str, path: Path | str) -> None:
         >>> result = sweep.sweep(design, folder / "few")
         >>> sweep.export(folder / "few", folder / "all.parquet")
     """
-    part = Path(path).with_name(f".{Path(path).name}{store.TEMPORARY}")
-    scan(folder).sink_parquet(part, compression="zstd", row_group_size=65536, maintain_order=True)
-    part.replace(path)
+    with store.placed(Path(path)) as part:
+        scan(folder).sink_parquet(part, compression="zstd", row_group_size=65536, maintain_order=True)
 
 
 def study_tables(folder: Path | str) -> dict[str, dict[str, Any]]:

@@ -81,9 +81,9 @@ class Work:
 
     def kept(self, left: set[int]) -> Iterator[Report]:
         """Shards that are in the store although nobody was told."""
-        for number, paths in shards.Store(Path(self.folder)).found().items() if left else ():
-            if number in left:
-                yield Report(number, *shards.reported(paths[0]), 0.0)
+        plan = planned(self.text)
+        for number, path in shards.Store(Path(self.folder)).sound(plan, left).items():
+            yield Report(number, *shards.reported(path, plan.design), 0.0)
 
     def give_up(self, number: int, reason: str) -> Report:
         """Put a shard into the store whose cases all failed for one reason."""
