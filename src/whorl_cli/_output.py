@@ -4,12 +4,13 @@ import argparse
 import json
 import sys
 from collections.abc import Callable
-from importlib import metadata
 from typing import Any
 
 
 def version() -> str:
     """The version of the installed package."""
+    from importlib import metadata  # only here: it takes longer to load than all else that --help needs
+
     return f"whorl {metadata.version('whorl')}"
 
 

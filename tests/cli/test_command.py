@@ -90,7 +90,6 @@ def failing(wrong):
         (OSError(28, "No space left on device", "runs/table.parquet"), "runs/table.parquet: no space left on device"),
         (OSError(5, "Input/output error"), "input/output error"),
         (OSError("odd"), "odd"),
-        (KeyboardInterrupt(), "interrupted; what was finished is kept, and the same command goes on from there"),
     ],
 )
 def test_a_refusal_is_one_sentence_and_exit_code_2(monkeypatch, capsys, wrong, sentence):
@@ -101,6 +100,12 @@ def test_a_refusal_is_one_sentence_and_exit_code_2(monkeypatch, capsys, wrong, s
     assert whorl_cli.main([]) == 2
     said = capsys.readouterr()
     assert (said.out, json.loads(said.err)) == ("", {"error": sentence})
+
+
+def test_an_interruption_is_one_sentence_and_exit_code_130(monkeypatch, capsys):
+    calling(monkeypatch, failing(KeyboardInterrupt()))
+    assert whorl_cli.main([]) == 130
+    assert capsys.readouterr() == ("", "whorl: interrupted; what was finished is kept, and the same command goes on from there\n")
 
 
 def test_a_mistake_of_ours_is_not_dressed_up_as_a_refusal(monkeypatch):
