@@ -16,11 +16,11 @@ import time
 from types import FrameType
 
 CODE = 130  # what a shell answers for a command that Ctrl-C ended
-GRACE = 0.5  # seconds to put things away
+GRACE = 0.3  # seconds to put things away
 KEEPING = ("reproduce", "run", "replicate", "sweep")  # commands that go on where they stopped
 _heard = threading.Event()
 _speaking = threading.Lock()
-_times = itertools.count()  # that the main thread was told
+_times = itertools.count()  # that the main thread was told, or had begun to end
 _words: list[str] = []  # what was said
 
 
@@ -58,6 +58,7 @@ def _asked(_: int, frame: FrameType | None) -> None:
     if next(_times):
         return
     _heard.set()
+    _say()
     if _importing(frame):
         _end()
     raise KeyboardInterrupt
@@ -86,23 +87,26 @@ def _wait(woken: int) -> None:
 
 
 def _say() -> None:
-    """Say the sentence, once, and come back when it is said."""
+    """Say the sentence, once, and nothing after it, whatever breaks meanwhile; come back when it is said."""
     with _speaking:
         if _words:
             return
         _words.append(sentence(next((word for word in sys.argv[1:] if not word.startswith("-")), "")))
         text = f'{{"error": "{_words[0]}"}}' if "--json" in sys.argv else f"whorl: {_words[0]}"
         with contextlib.suppress(OSError):
-            os.write(2, f"{text}\n".encode())
+            cleared = "\r\x1b[2K\x1b[?25h" if os.isatty(2) else ""  # of a progress bar, which had also hidden the cursor
+            os.write(2, f"{cleared}{text}\n".encode())
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
 def _end() -> None:
     """No farewell, and nobody left behind: children of this session end with this process."""
+    next(_times)
     _say()
     with contextlib.suppress(OSError, ValueError):
-        for task in os.listdir("/proc/self/task"):
-            with open(f"/proc/self/task/{task}/children") as children:
-                for child in children.read().split():
-                    if os.getsid(int(child)) == os.getsid(0):
-                        os.kill(int(child), signal.SIGTERM)
+        for task in os.listdir("/proc/self/task"):  # noqa: PTH208 # pathlib may be half loaded
+            with open(f"/proc/self/task/{task}/children") as children:  # noqa: PTH123
+                for child in map(int, children.read().split()):
+                    if os.getsid(child) == os.getsid(0):
+                        os.kill(child, signal.SIGTERM)
     os._exit(CODE)

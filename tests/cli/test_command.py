@@ -171,6 +171,20 @@ def test_a_verdict_in_words_names_the_gates_that_failed():
     assert "[UNREGISTERED: it is mine]" in stamped[0]
 
 
+def test_names_from_a_folder_do_not_speak_to_the_terminal(capsys):
+    evil = "\x1b[2J\nall is well\x9b\u202e\udc80"
+    gate = {"name": evil, "statistic": evil, "relation": ">=", "bound": 6.0, "value": 5.0, "passed": False}
+    finding = {"claim": evil, "error": 0.5, "tolerance": 0.1, "where": evil, "passed": False}
+    lines = _study.verdict_lines(verdict(study=evil, verdict=evil, registered=False, why_unregistered=evil, gates=[gate]))
+    assert len(lines) == 2
+    assert len(_study.audit_line(False, [finding]).splitlines()) == 2
+    _output.line(*lines, _study.audit_line(False, [finding]))
+    _output.refuse(ValueError(evil), argparse.Namespace(json=False))
+    said = capsys.readouterr()
+    assert [letter for letter in said.out + said.err if not letter.isprintable() and letter != "\n"] == []
+    assert said.out.count(r"\x1b[2J\nall is well\x9b\u202e\udc80") == 7
+
+
 def test_an_audit_in_words_names_the_claims_that_failed():
     finding = {"claim": "sums", "error": 0.5, "tolerance": 0.1, "where": "row 3", "passed": False}
     assert _study.audit_line(True, [finding, finding]).split()[:2] == ["audit", "2"]

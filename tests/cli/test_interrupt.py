@@ -45,9 +45,12 @@ BODIES = {
 }
 
 
-def interrupted(command, again=None, send=None):
+def interrupted(command, again=None, everyone=False):
     """Press Ctrl-C, once or twice, and say how it ended: seconds, exit code, words."""
-    send = send or (lambda: command.send_signal(signal.SIGINT))
+
+    def send():
+        os.killpg(command.pid, signal.SIGINT) if everyone else command.send_signal(signal.SIGINT)
+
     start = time.monotonic()
     send()
     if again is not None:
@@ -148,7 +151,7 @@ def test_every_command_ends_so_at_any_moment(process, tmp_path, name, again):
         if command.poll() is not None:  # it was done before
             assert command.communicate()[1] == ""
             break
-        seconds, code, words = interrupted(command, again, send=lambda: os.killpg(command.pid, signal.SIGINT))
+        seconds, code, words = interrupted(command, again, everyone=True)
         kept = "" if name in ("certify", "explore") else KEPT.removeprefix("interrupted")
         assert (code, words) == (130, f"whorl: interrupted{kept}\n"), delay
         assert seconds < 1.0, delay

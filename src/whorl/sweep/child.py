@@ -18,6 +18,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from whorl.sweep.compute import Rows
+from whorl.sweep.engines import undisturbed
 
 if TYPE_CHECKING:
     from whorl.sweep.work import Work
@@ -33,9 +34,10 @@ class Child:
         paths = os.pathsep.join(path for path in sys.path if path)
         command = [sys.executable, "-c", "from whorl.sweep.child import main; main()"]
         environment = os.environ | {"PYTHONPATH": paths}
-        self.process: subprocess.Popen[bytes] = subprocess.Popen(  # nosec B603 # this interpreter and nothing from outside
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
-        )
+        with undisturbed():
+            self.process: subprocess.Popen[bytes] = subprocess.Popen(  # nosec B603 # this interpreter and nothing from outside
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+            )
         self.warm: set[Any] = set()
         atexit.register(self.end)
 

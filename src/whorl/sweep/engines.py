@@ -4,8 +4,10 @@ An engine may do a piece twice, and may lose its workers; it remembers nothing. 
 engine can go on where another was stopped.
 """
 
+import signal
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from typing import Any, Protocol, runtime_checkable
 
 import jax
@@ -110,6 +112,16 @@ def remote(work: Job, number: int) -> Any:
     """A piece in a process that is nobody else's: double precision first."""
     jax.config.update("jax_enable_x64", True)
     return work(number)
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Processes that are started here do not hear Ctrl-C, which a terminal sends to all: they end with the one that started them."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class Strikes:

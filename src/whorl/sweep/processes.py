@@ -15,7 +15,7 @@ from typing import Any
 import jax
 
 from whorl import _check
-from whorl.sweep.engines import TRIES, Job, Strikes, remote
+from whorl.sweep.engines import TRIES, Job, Strikes, remote, undisturbed
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # of linear algebra in a worker, which is a core already
 
@@ -43,11 +43,13 @@ class Processes:
         """Work until all is done or a worker dies; what died with it is waiting again."""
         running: dict[Future[Any], int] = {}
         context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(self.workers, mp_context=context, initializer=_share, initargs=(compiled,)) as pool:
+        with _worker():  # a process that watches over what the others share is started here
+            made = ProcessPoolExecutor(self.workers, mp_context=context, initializer=_share, initargs=(compiled,))
+        with made as pool:
             try:
                 while waiting or running:
                     while waiting and len(running) < self.workers:  # no more than that, so that every number under way has a worker
-                        with _one_thread():
+                        with _worker():
                             running[pool.submit(remote, work, waiting[-1])] = waiting[-1]
                         waiting.pop()
                     done, _ = wait(running, return_when=FIRST_COMPLETED)
@@ -63,17 +65,23 @@ class Processes:
                         yield work.give_up(number, strikes.reason(number))
                     else:
                         waiting.append(number)
+            except KeyboardInterrupt:
+                for process in list(pool._processes.values()):
+                    process.kill()  # they did not hear it
+                raise
             finally:
                 pool.shutdown(wait=True, cancel_futures=True)
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def _worker() -> Iterator[None]:
     """What a worker inherits where nothing else was said; it reads this when it starts, and only then."""
-    fresh = {name: "1" for name in THREADS if name not in os.environ}
+    quiet = {"PYTHONWARNINGS": "ignore:resource_tracker:UserWarning"}  # of what an interrupted process left to others to clean up
+    fresh = {name: text for name, text in (dict.fromkeys(THREADS, "1") | quiet).items() if name not in os.environ}
     os.environ.update(fresh)
     try:
-        yield
+        with undisturbed():
+            yield
     finally:
         for name in fresh:
             os.environ.pop(name, None)
