@@ -3,6 +3,8 @@
 import argparse
 import io
 import json
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -185,3 +187,16 @@ def test_the_command_refuses_in_one_sentence(arguments, sentence):
     with pytest.raises(ValueError) as refusal:
         given.call(given)
     assert sentence in str(refusal.value)
+
+
+def test_a_script_that_ends_lets_the_compiler_finish_first():
+    script = """
+import threading, time
+from whorl.explorer import Explorer, server
+done = threading.Event()
+server.warm = lambda lanes, alone: lanes.warm([("a", 1, lambda: (time.sleep(0.3), done.set())), ("b", 2, lambda: print("too late"))], 2)
+Explorer().address
+import atexit; atexit.register(lambda: print("compiled" if done.is_set() else "left alone", flush=True))
+"""
+    answer = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    assert (answer.returncode, answer.stdout, answer.stderr) == (0, "compiled\n", "")

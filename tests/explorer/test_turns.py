@@ -162,3 +162,5 @@ def test_closing_ends_the_warming_and_refuses_what_waits():
     assert not warming.is_alive()
     assert not work.is_warm(2)
     assert "it was closed" in refused[0]
+    with pytest.raises(BusyError, match="it was closed"):
+        work.do("p", lambda: None)

@@ -198,7 +198,7 @@ class Server:
             self._thread.join(1.0)
 
     def stop(self) -> None:
-        """Let go of the port, and finish what is being computed."""
+        """Begin nothing more, finish what is being computed, and let go of the port."""
+        self.app.extensions["whorl"].close()
         self._server.shutdown()
         self._server.server_close()
-        self.app.extensions["whorl"].close()

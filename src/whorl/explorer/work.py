@@ -58,6 +58,8 @@ class Work:
     def _joined(self, job: Job, client: Client) -> Job:
         with self._changed:
             self._last = time.monotonic()
+            if self._closed:
+                raise BusyError("it was closed")
             if job.key is not None and job.key in self._asked:
                 self._asked[job.key].clients.append(client)
                 return self._asked[job.key]
