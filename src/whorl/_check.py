@@ -32,6 +32,11 @@ def shown(value: Any) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
+def plain(text: str) -> str:
+    """A name from somebody's file; what would speak to a terminal, or break a line, is shown as its code."""
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+
+
 def mass_tolerance(dtype: Any) -> float:
     """How far from one a unit mass may lie: 1e-12 in double precision, the registered tolerance for column sums."""
     return 1e-12 if jnp.finfo(dtype).bits >= 64 else 1e-5

@@ -5,24 +5,31 @@ exit code. Heavy packages are imported by `call`, never above it, so that `--hel
 library, and not inside it, because importing anything from `whorl` imports JAX.
 """
 
-import argparse
 import os
 import sys
-from collections.abc import Sequence
 
-from whorl_cli import _child, _ended, _output
+from whorl_cli import _interrupt  # nothing else up here, so that Ctrl-C is answered from the first moment
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
 
 COMMANDS = ("reproduce", "run", "register", "verify", "report", "replicate", "certify", "sweep", "explore")
 EXIT = """exit codes:
   0  done, and every verdict is the expected one
   1  done, but a verdict differs
   2  bad input, or a file that could not be read or written
+  130  interrupted by Ctrl-C
   128 + n  ended by signal n (143 for SIGTERM, 129 for SIGHUP)"""
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> "argparse.ArgumentParser":
     """The whole command line."""
+    import argparse
     import importlib
+
+    from whorl_cli import _output
 
     top = argparse.ArgumentParser(
         prog="whorl",
@@ -37,8 +44,20 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: "Sequence[str] | None" = None) -> int:
     """Run one command. Refusals are one sentence on the error stream and exit code 2."""
+    if arguments is None:  # the process is this command, and nobody else's
+        _interrupt.arm()
+    try:
+        return _called(arguments)
+    finally:
+        _interrupt.leave()
+        _interrupt.disarm()
+
+
+def _called(arguments: "Sequence[str] | None") -> int:
+    from whorl_cli import _child, _ended, _output
+
     given = parser().parse_args(arguments)
     os.environ.update(_child.environment())  # whatever a command starts, also through packages of others
     try:
@@ -56,5 +75,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _output.refuse(f"ended by {why.name}; what was finished is kept, and the same command goes on from there", given)
         return why.code
     except KeyboardInterrupt:
-        _output.refuse("interrupted; what was finished is kept, and the same command goes on from there", given)
-        return 2
+        _interrupt.leave()
+        _output.refuse(_interrupt.sentence(), given)
+        return _interrupt.CODE

@@ -4,12 +4,13 @@ import argparse
 import json
 import sys
 from collections.abc import Callable
-from importlib import metadata
 from typing import Any
 
 
 def version() -> str:
     """The version of the installed package."""
+    from importlib import metadata  # only here: it takes longer to load than all else that --help needs
+
     return f"whorl {metadata.version('whorl')}"
 
 
@@ -24,7 +25,7 @@ def command(commands: Any, name: str, call: Callable[[argparse.Namespace], int],
 
 def refuse(why: Any, given: argparse.Namespace) -> None:
     """One sentence on the error stream; as JSON where that was asked for."""
-    sentence = " ".join(spoken(why).split())
+    sentence = plain(" ".join(spoken(why).split()))
     print(json.dumps({"error": sentence}) if getattr(given, "json", False) else f"whorl: {sentence}", file=sys.stderr)  # noqa: T201
 
 
@@ -43,4 +44,9 @@ def say(value: dict[str, Any]) -> None:
 def line(*lines: str) -> None:
     """Print lines for people."""
     for one in lines:
-        print(one)  # noqa: T201
+        print(plain(one, keep="\n"))  # noqa: T201
+
+
+def plain(text: str, keep: str = "") -> str:
+    """Text that may come from somebody's file: what would speak to a terminal, or break a line, is shown as its code."""
+    return "".join(letter if letter.isprintable() or letter in keep else repr(letter)[1:-1] for letter in text)

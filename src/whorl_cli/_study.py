@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from whorl_cli import _child
+from whorl_cli import _child, _output
 
 PREFIX = "whorl_audit: "  # of a sentence with which the auditor refuses
 
@@ -46,7 +46,7 @@ def bar(title: str, total: int, quiet: bool) -> Iterator[Callable[[Any], None]]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     shown = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
@@ -54,10 +54,10 @@ def bar(title: str, total: int, quiet: bool) -> Iterator[Callable[[Any], None]]:
         TimeRemainingColumn(),
     )
     with Progress(*shown, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(title, total=total)
+        task = progress.add_task(_output.plain(title), total=total)
 
         def told(what: Any) -> None:
-            progress.update(task, advance=1, description=f"{title}: {what}"[:44].ljust(44))
+            progress.update(task, advance=1, description=_output.plain(f"{title}: {what}")[:44].ljust(44))
 
         yield told
 
@@ -120,7 +120,7 @@ def verdict_lines(verdict: dict[str, Any]) -> list[str]:
             seen = "missing" if gate["value"] is None else f"{gate['value']:g}"
             wanted = f"{gate['statistic']} is {seen}, wanted {gate['relation']} {gate['bound']:g}"
             lines.append(f"            gate not met: {gate['name']} ({wanted})")
-    return lines
+    return [_output.plain(one) for one in lines]
 
 
 def audit_line(sound: bool, findings: list[dict[str, Any]]) -> str:
@@ -128,5 +128,5 @@ def audit_line(sound: bool, findings: list[dict[str, Any]]) -> str:
     if sound:
         return f"audit       {len(findings)} claims rederived by other routes, all hold"
     failed = [f for f in findings if not f["passed"]]
-    shown = "\n".join(f"            {f['claim']}: error {f['error']}, tolerance {f['tolerance']}, {f['where']}" for f in failed[:20])
-    return f"audit       {len(failed)} of {len(findings)} claims FAIL\n{shown}"
+    shown = [f"            {f['claim']}: error {f['error']}, tolerance {f['tolerance']}, {f['where']}" for f in failed[:20]]
+    return "\n".join([f"audit       {len(failed)} of {len(findings)} claims FAIL", *map(_output.plain, shown)])

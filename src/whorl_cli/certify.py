@@ -59,9 +59,9 @@ def call(args: argparse.Namespace) -> int:
     if args.json:
         _output.say({**finding.to_dict(), "page": args.page})
     else:
-        print(finding)  # noqa: T201
+        _output.line(str(finding))
         if args.page is not None:
-            print(f"\nThe pictures are in {args.page}.")  # noqa: T201
+            _output.line(f"\nThe pictures are in {args.page}.")
     return int(finding.turns)
 
 
@@ -77,5 +77,5 @@ def _template(args: argparse.Namespace) -> int:
     if args.json:
         _output.say({"template": args.template, "outputs": args.outputs})
     else:
-        print(f"Fill in the velocities in {args.template}, then: whorl certify {args.template}")  # noqa: T201
+        _output.line(f"Fill in the velocities in {args.template}, then: whorl certify {args.template}")
     return 0

@@ -60,8 +60,5 @@ def call(args: argparse.Namespace) -> int:
         print(f"whorl explorer at {address}  (Ctrl-C ends it)", flush=True)  # noqa: T201
     if not args.no_browser:
         webbrowser.open(address)
-    try:
-        server.wait()
-    except KeyboardInterrupt:
-        server.stop()
+    server.wait()  # Ctrl-C ends it, and the process: nothing is stored that would have to be put away
     return 0

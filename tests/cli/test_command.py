@@ -90,7 +90,6 @@ def failing(wrong):
         (OSError(28, "No space left on device", "runs/table.parquet"), "runs/table.parquet: no space left on device"),
         (OSError(5, "Input/output error"), "input/output error"),
         (OSError("odd"), "odd"),
-        (KeyboardInterrupt(), "interrupted; what was finished is kept, and the same command goes on from there"),
     ],
 )
 def test_a_refusal_is_one_sentence_and_exit_code_2(monkeypatch, capsys, wrong, sentence):
@@ -101,6 +100,12 @@ def test_a_refusal_is_one_sentence_and_exit_code_2(monkeypatch, capsys, wrong, s
     assert whorl_cli.main([]) == 2
     said = capsys.readouterr()
     assert (said.out, json.loads(said.err)) == ("", {"error": sentence})
+
+
+def test_an_interruption_is_one_sentence_and_exit_code_130(monkeypatch, capsys):
+    calling(monkeypatch, failing(KeyboardInterrupt()))
+    assert whorl_cli.main([]) == 130
+    assert capsys.readouterr() == ("", "whorl: interrupted; what was finished is kept, and the same command goes on from there\n")
 
 
 def test_a_mistake_of_ours_is_not_dressed_up_as_a_refusal(monkeypatch):
@@ -164,6 +169,20 @@ def test_a_verdict_in_words_names_the_gates_that_failed():
     ]
     stamped = _study.verdict_lines(verdict(registered=False, why_unregistered="it is mine"))
     assert "[UNREGISTERED: it is mine]" in stamped[0]
+
+
+def test_names_from_a_folder_do_not_speak_to_the_terminal(capsys):
+    evil = "\x1b[2J\nall is well\x9b\u202e\udc80"
+    gate = {"name": evil, "statistic": evil, "relation": ">=", "bound": 6.0, "value": 5.0, "passed": False}
+    finding = {"claim": evil, "error": 0.5, "tolerance": 0.1, "where": evil, "passed": False}
+    lines = _study.verdict_lines(verdict(study=evil, verdict=evil, registered=False, why_unregistered=evil, gates=[gate]))
+    assert len(lines) == 2
+    assert len(_study.audit_line(False, [finding]).splitlines()) == 2
+    _output.line(*lines, _study.audit_line(False, [finding]))
+    _output.refuse(ValueError(evil), argparse.Namespace(json=False))
+    said = capsys.readouterr()
+    assert [letter for letter in said.out + said.err if not letter.isprintable() and letter != "\n"] == []
+    assert said.out.count(r"\x1b[2J\nall is well\x9b\u202e\udc80") == 7
 
 
 def test_an_audit_in_words_names_the_claims_that_failed():

@@ -3,6 +3,8 @@
 import argparse
 import io
 import json
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -17,7 +19,7 @@ QUERY = SMALL.to_query()
 
 @pytest.fixture(scope="module")
 def client():
-    return server.application().test_client()
+    return server.application(work=work.Work(patience=200)).test_client()  # a cold compiler may take long
 
 
 def test_the_page_asks_nothing_of_anybody_else(client):
@@ -71,6 +73,37 @@ def test_strangers_are_refused(client):
     assert client.get("/status", headers={"Origin": "http://evil.example"}).status_code == 403
     assert client.get("/status", headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
     assert client.get("/status", headers={"Origin": "http://localhost"}).status_code == 200
+    # A page without an origin (a file, a sandboxed frame), and another port of this machine, which is the same site.
+    assert client.get("/status", headers={"Origin": "null"}).status_code == 403
+    assert client.post("/upload/light", headers={"Origin": "null"}).status_code == 403
+    assert client.get("/status", headers={"Origin": "http://localhost:3000"}).status_code == 403
+    assert client.get("/status", headers={"Sec-Fetch-Site": "same-site"}).status_code == 403
+    assert client.get("/status", headers={"Sec-Fetch-Site": "none"}).status_code == 200
+    assert client.get("/", headers={"Sec-Fetch-Site": "cross-site"}).status_code == 200
+    for host in ("evil.example", "localhost.evil.example", "evil.example:8642", "127.0.0.1.evil.example", "2130706433", ""):
+        assert client.get("/paths/light", headers={"Host": host}).status_code == 400, host
+    assert client.get("/status", headers={"Host": "evil.example", "X-Forwarded-Host": "localhost"}).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("path", "code"), [("/", 200), ("/status", 200), ("/assets/page.js", 200), ("/nowhere", 404), ("/picture/light?depth=99", 400)]
+)
+def test_every_answer_is_sealed(client, path, code):
+    answer = client.get(path)
+    assert answer.status_code == code
+    policy = dict(part.split(None, 1) for part in answer.headers["Content-Security-Policy"].split("; "))
+    assert policy["default-src"] == "'none'"
+    assert policy["script-src"] == policy["connect-src"] == "'self'"
+    assert "frame-ancestors" in policy
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert answer.headers["Referrer-Policy"] == "same-origin"
+    assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
+
+
+def test_who_cannot_be_answered_now_is_told_when_to_ask_again():
+    full = server.application(work=work.Work(waiting=0)).test_client()
+    answer = full.get("/paths/light")
+    assert (answer.status_code, answer.headers["Retry-After"], answer.json["busy"]) == (503, "1", True)
 
 
 def test_a_trusted_host_is_let_in():
@@ -154,3 +187,16 @@ def test_the_command_refuses_in_one_sentence(arguments, sentence):
     with pytest.raises(ValueError) as refusal:
         given.call(given)
     assert sentence in str(refusal.value)
+
+
+def test_a_script_that_ends_lets_the_compiler_finish_first():
+    script = """
+import threading, time
+from whorl.explorer import Explorer, server
+done = threading.Event()
+server.warm = lambda lanes, alone: lanes.warm([("a", 1, lambda: (time.sleep(0.3), done.set())), ("b", 2, lambda: print("too late"))], 2)
+Explorer().address
+import atexit; atexit.register(lambda: print("compiled" if done.is_set() else "left alone", flush=True))
+"""
+    answer = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    assert (answer.returncode, answer.stdout, answer.stderr) == (0, "compiled\n", "")

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
-from whorl.explorer import style, tables
+from whorl.explorer import style, tables, wire
 from whorl.explorer.state import State
 
 
@@ -92,6 +92,18 @@ def test_one_output_a_row_is_one_measurement_a_row():
 @pytest.mark.parametrize("columns", [{"a": [1.0, 2.0], "b": [3.0, 4.0]}, {"only": [1.0, 2.0, 2.0]}, {"same": [1, 1], "name": ["x", "y"]}])
 def test_any_numbers_can_be_seen(columns):
     assert look("some.csv", as_csv(**columns))["figures"]
+
+
+@pytest.mark.parametrize("columns", [("{}", "b"), ("{}",), ("time", "{}")])
+def test_a_name_of_a_column_is_words_and_not_a_link(columns):
+    evil = '<a href="https://evil.example">x</a>'
+    drawn = look("some.csv", as_csv(**{name.format(evil): [1.0, 2.0, 3.0] for name in columns}))["figures"]
+    sent = wire.encoded(drawn)
+    assert "<a" not in sent
+    assert "&lt;a href=" in sent
+    long = look("some.csv", as_csv(**{"\x1b" + "long" * 10_000: [1.0, 2.0]}))["figures"]
+    assert len(wire.encoded(long)) < 10_000
+    assert "\\\\x1blong" in wire.encoded(long)
 
 
 def test_a_state_is_gone_to():

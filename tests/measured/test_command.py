@@ -153,7 +153,7 @@ def test_the_page_is_self_contained_escaped_and_has_no_identifier_twice():
     assert "<script" not in page
     assert all(link.startswith(("#", "data:image/png;base64,")) for link in re.findall(r'(?:href|src)="([^"]*)"', page))
     assert "@import" not in page
-    assert "http" not in page.replace("http://www.w3.org/", "")
+    assert "http" not in page.replace("http://www.w3.org/", "").replace("<meta http-equiv=", "")
     identifiers = re.findall(r'\bid="([^"]+)"', page)
     assert len(identifiers) == len(set(identifiers))
     assert page.count("<figure>") == 4
@@ -177,3 +177,26 @@ def test_many_samples_still_fit_on_one_screen():
     finding = measured.certify(applied, applied + rng.standard_normal(applied.shape), sample=np.repeat(np.arange(10), 14))
     assert len(str(finding).splitlines()) <= 28
     assert "and 2 more samples with larger p" in str(finding)
+
+
+def test_a_name_from_a_file_does_not_speak_to_the_terminal(whorl, tmp_path):
+    evil = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202e"
+    lines = straight(tmp_path / "straight.csv").read_text().splitlines()
+    for kept, code in ((12, 2), (len(lines), 0)):  # too few rows are refused, and the name is in both answers
+        rows = [lines[0] + ",sample", *(f"{line},{evil}{number % 2}" for number, line in enumerate(lines[1:]) if number < kept)]
+        (tmp_path / "evil.csv").write_text("\n".join(rows))
+        answer = whorl(tmp_path / "evil.csv")
+        assert answer[0] == code
+        shown = "".join(answer[1:])
+        assert r"\x1b[2J\x1b]0;owned\x07\x9b31m\u202e" in shown
+        assert [letter for letter in shown if not letter.isprintable() and letter != "\n"] == []
+
+
+def test_the_page_has_a_content_policy_and_runs_nothing(tmp_path):
+    page = render(measured.judge(measured.read(EXAMPLE), time_unit=r"$\frac{<script>"))
+    (policy,) = re.findall(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', page)
+    assert policy.startswith("default-src 'none';")
+    assert "script" not in policy
+    assert page.index(policy) < page.index("<style")
+    assert "<script" not in page
+    assert not re.search(r"\son\w+=", page)

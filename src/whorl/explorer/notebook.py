@@ -1,6 +1,6 @@
 """The explorer as an object: it shows itself in a notebook, and hands out its figures."""
 
-import atexit
+import threading
 from html import escape
 from typing import Any
 
@@ -38,7 +38,7 @@ class Explorer:
         """Where the page is."""
         if self._server is None:
             self._server = Server().start()
-            atexit.register(self.close)
+            threading.Thread(target=self._end, name="whorl-end").start()
         return f"{self._server.address}?{self.state.to_query()}"
 
     def figures(self, theme: str = "light") -> dict[str, go.Figure]:
@@ -54,7 +54,11 @@ class Explorer:
         if self._server is not None:
             self._server.stop()
             self._server = None
-            atexit.unregister(self.close)
+
+    def _end(self) -> None:
+        """Stop with the main thread, before Python puts anything away that a compiler may still need."""
+        threading.main_thread().join()
+        self.close()
 
     def _repr_html_(self) -> str:
         return f'<iframe src="{escape(self.address)}" width="100%" height="{self.height}" style="border:0" title="whorl explorer"></iframe>'

@@ -16,13 +16,13 @@ from urllib.parse import urlsplit
 import plotly
 from flask import Flask, Response, abort, jsonify, request
 from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
-from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
 from whorl.explorer import gallery, many, page, recipe, tables, wire
+from whorl.explorer.listening import Listening
 from whorl.explorer.presets import PRESETS
 from whorl.explorer.state import MAX_DEPTH, State, from_query
 from whorl.explorer.style import THEMES
-from whorl.explorer.work import BusyError, Work
+from whorl.explorer.work import FILE, BusyError, Work
 
 UPLOAD_LIMIT = 16 * 2**20
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -55,7 +55,7 @@ def application(*, trusted: Sequence[str] = (), work: Work | None = None) -> Fla
     app.add_url_rule("/state.<any(json, py):kind>", "download", _download)
     app.add_url_rule("/upload/<theme>", "upload", functools.partial(_upload, lanes), methods=["POST"])
     app.register_error_handler(ValueError, lambda refusal: (jsonify(error=str(refusal)), 400))
-    app.register_error_handler(BusyError, lambda refusal: (jsonify(error=str(refusal), busy=True), 503))
+    app.register_error_handler(BusyError, lambda refusal: (jsonify(error=str(refusal), busy=True), 503, {"Retry-After": "1"}))
     app.register_error_handler(HTTPException, _http)
     return app
 
@@ -67,17 +67,21 @@ def _http(error: HTTPException) -> tuple[Response, int]:
 
 
 def _same_origin() -> None:
+    """Only the explorer's own page asks; the page itself may be come to from anywhere, by a link or in a notebook's frame.
+
+    Another port of this machine is another origin although it is the same site, and a page without an origin is nobody's.
+    """
     origin, site = request.headers.get("Origin"), request.headers.get("Sec-Fetch-Site", "same-origin")
-    if origin not in (None, "null") and urlsplit(str(origin)).netloc != request.host:
-        abort(403, "requests must come from the explorer's own page, but this one comes from another site")
-    if site == "cross-site" and request.endpoint != "page":
+    foreign = origin is not None and urlsplit(origin).netloc != request.host
+    if foreign or (site not in ("same-origin", "none") and request.endpoint != "page"):
         abort(403, "requests must come from the explorer's own page, but this one comes from another site")
 
 
 def _sealed(response: Response) -> Response:
     response.headers["Content-Security-Policy"] = POLICY
     response.headers["X-Content-Type-Options"] = "nosniff"
-    response.headers["Referrer-Policy"] = "no-referrer"
+    response.headers["Referrer-Policy"] = "same-origin"  # with none at all, browsers also hide the origin from the page's own server
+    response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
     if request.endpoint != "asset":
         response.headers["Cache-Control"] = "no-store"
     return response
@@ -110,8 +114,18 @@ def _portion(lanes: Work, portion: str, theme: str) -> Response:
     if theme not in THEMES:
         raise ValueError(f"theme must be one of {', '.join(THEMES)}, but it is {theme[:20]!r}")
     state = from_query(request.query_string.decode())
-    answer = lanes.do(program(portion, state), lambda: wire.encoded(PORTIONS[portion](state, THEMES[theme])))
+    answer = lanes.do(
+        program(portion, state),
+        lambda: wire.encoded(PORTIONS[portion](state, THEMES[theme])),
+        key=(portion, theme, state),
+        client=_client(),
+    )
     return Response(answer, mimetype="application/json")
+
+
+def _client() -> tuple[str, str]:
+    """Whose turn this is: an address, and a page open there, which says a word of its own."""
+    return request.remote_addr or "", request.headers.get("X-Visitor", "")[:40]
 
 
 def _download(kind: str) -> Response:
@@ -124,8 +138,8 @@ def _upload(lanes: Work, theme: str) -> Response:
     given = request.files.get("file")
     if given is None or theme not in THEMES:
         raise ValueError("the upload must hold one file, but it holds none")
-    name, content = given.filename or "", given.read()
-    answer = lanes.do("upload", lambda: tables.look(name, content, THEMES[theme]))
+    # What was sent lies on the disk until its turn comes.
+    answer = lanes.do(FILE, lambda: tables.look(given.filename or "", given.read(), THEMES[theme]), client=_client())
     if isinstance(answer, State):
         return jsonify(address=answer.to_query())
     return Response(wire.encoded(answer), mimetype="application/json")
@@ -165,9 +179,9 @@ class Server:
 
     def __init__(self, host: str = "127.0.0.1", port: int = 0, *, trusted: Sequence[str] = (), alone: bool = False) -> None:
         self.app: Flask = application(trusted=trusted)
-        self._server: BaseWSGIServer = make_server(host, port, self.app, threaded=True, request_handler=_Quiet)
+        self._server = Listening(host, port, self.app)
         shown = f"[{host}]" if ":" in host else host
-        self.address: str = f"http://{shown}:{self._server.server_port}/"
+        self.address: str = f"http://{shown}:{self._server.port}/"
         self._alone = alone
         self._thread: threading.Thread | None = None
 
@@ -184,13 +198,7 @@ class Server:
             self._thread.join(1.0)
 
     def stop(self) -> None:
-        """Let go of the port."""
+        """Begin nothing more, finish what is being computed, and let go of the port."""
+        self.app.extensions["whorl"].close()
         self._server.shutdown()
         self._server.server_close()
-
-
-class _Quiet(WSGIRequestHandler):
-    """One request is not news."""
-
-    def log(self, *given: Any, **named: Any) -> None:
-        """Say nothing."""

@@ -80,8 +80,8 @@ def eigenvalues(axes: Any, loop: Loop, unit: str) -> None:
             axes.plot(*centre, "o", color=INK, markersize=4)
     axes.plot(0, 0, "+", color=INK, markersize=10)
     axes.margins(0.12)
-    axes.set_xlabel(f"decay rate, per {unit}")
-    axes.set_ylabel(f"rotation rate, {turn_unit(unit)}")
+    axes.set_xlabel(f"decay rate, per {unit}", parse_math=False)
+    axes.set_ylabel(f"rotation rate, {turn_unit(unit)}", parse_math=False)
 
 
 def leftovers(axes: Any, loop: Loop, samples: int, outputs: int) -> None:

@@ -142,4 +142,4 @@ def _loop(label: str, record: Record, measurements: Measurements, alpha: float, 
     origin = diagnose(estimate, record.moments, state, tol=tol, seed=seed) if test is not None else None
     conserved = mass(record.moments, drive, measurements.outputs, seed=seed)
     spans = intervals(estimate, zero=test is None or test.p > alpha, seed=seed)
-    return Loop(label, record, drive, estimate, spans, conserved, test, reach, origin)
+    return Loop(_check.plain(label), record, drive, estimate, spans, conserved, test, reach, origin)

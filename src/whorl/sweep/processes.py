@@ -24,6 +24,7 @@ from whorl.sweep.engines import TRIES, Job, Strikes, remote
 COMPILED = "whorl-compiled-"
 # One thread of linear algebra in a worker, which is a core already; and no modules from the folder that the sweep was started in.
 INHERITED = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "PYTHONSAFEPATH"), "1")
+INHERITED |= {"PYTHONWARNINGS": "ignore:resource_tracker:UserWarning"}  # what an interrupted process left to others to clean up
 
 
 class Processes:

@@ -4,6 +4,7 @@
   const form = $("controls"), slider = $("frame"), SAMPLES = Number(document.body.dataset.samples);
   const CONFIG = { displayModeBar: false, responsive: true, displaylogo: false };
   const figures = {}; // what moves in each view
+  const ASKING = { headers: { "X-Visitor": Math.random().toString(36).slice(2) } }; // open pages take turns at the server
   let claim = "turn", made = 0, playing = null;
 
   // --- the state: the form, the claim and the frame; its address holds what differs from the opening one
@@ -71,10 +72,10 @@
       busy = true;
       const slow = setTimeout(() => say("Computing…"), 350);
       try {
-        const reply = await fetch(`/${name}/${key}`);
+        const reply = await fetch(`/${name}/${key}`, ASKING);
         const answer = await reply.json();
         if (reply.ok) { shown = key; if (name === "paths") refuse(standing); await use(answer, key.slice(key.indexOf("?") + 1)); }
-        else if (answer.busy) { await new Promise((done) => setTimeout(done, 700)); again = true; }
+        else if (answer.busy) { await new Promise((done) => setTimeout(done, 1000 * (reply.headers.get("Retry-After") || 1))); again = true; }
         else { shown = key; refuse(answer.error); }
       } catch { refuse("The server does not answer. Is it still running?"); }
       clearTimeout(slow);
@@ -194,7 +195,7 @@
     body.append("file", file);
     say("Reading…");
     try {
-      const reply = await fetch(`/upload/${theme()}`, { method: "POST", body });
+      const reply = await fetch(`/upload/${theme()}`, { method: "POST", body, ...ASKING });
       const answer = await reply.json();
       standing = reply.ok ? "" : answer.error;
       refuse(standing);

@@ -1,13 +1,17 @@
 """Pictures of somebody's table, each chosen by the columns that are there."""
 
+from html import escape
+
 import numpy as np
 import plotly.graph_objects as go
 
+from whorl import _check
 from whorl.explorer import style
 from whorl.explorer.compute import PLANE
 from whorl.explorer.style import Theme
 from whorl.ledger import TERMS
 
+LONGEST = 40  # letters of a column's name
 SHOWN = 5000  # points of a scatter; a browser should not have to draw more
 TIMES = ("update", "epoch", "time", "t")
 KEYS = ("family", "trial", "trajectory", "seed", "sample", "row", "column", "layer", "draw", "flip", "depth", "beta", "scale")
@@ -29,6 +33,12 @@ def figures(numbers: Columns, theme: Theme) -> dict[str, go.Figure]:
     if times:
         drawn["lines"] = lines(numbers, times[0], theme)
     return drawn or {"scatter": anything(numbers, theme)}
+
+
+def label(name: str) -> str:
+    """A column's name in a picture. Plotly reads some HTML in its words, links among it, and a stranger's name is to be none."""
+    shown = _check.plain(name if len(name) <= LONGEST else name[: LONGEST - 1] + "…")
+    return escape(shown, quote=False)
 
 
 def starting(numbers: Columns, word: str) -> list[str]:
@@ -149,7 +159,7 @@ def lines(numbers: Columns, time: str, theme: Theme) -> go.Figure:
                 "mode": "lines",
                 "x": instants,
                 "y": middle,
-                "name": name,
+                "name": label(name),
                 "line": {"color": colour, "width": 2.5, "dash": dash},
             }
         )
@@ -160,8 +170,8 @@ def lines(numbers: Columns, time: str, theme: Theme) -> go.Figure:
 def scatter(numbers: Columns, across: str, up: str, theme: Theme) -> go.Figure:
     """One column over another."""
     keep = _some(len(numbers[across]))
-    points = _points(numbers[across][keep], numbers[up][keep], theme.native, up)
-    return style.figure([points], theme, xaxis=style.axis(theme, across), yaxis=style.axis(theme, up))
+    points = _points(numbers[across][keep], numbers[up][keep], theme.native, label(up))
+    return style.figure([points], theme, xaxis=style.axis(theme, label(across)), yaxis=style.axis(theme, label(up)))
 
 
 def anything(numbers: Columns, theme: Theme) -> go.Figure:
@@ -170,7 +180,7 @@ def anything(numbers: Columns, theme: Theme) -> go.Figure:
     if len(telling) > 1:
         return scatter(numbers, telling[0], telling[1], theme)
     bars = {"type": "histogram", "x": numbers[telling[0]], "marker": {"color": theme.native}}
-    return style.figure([bars], theme, xaxis=style.axis(theme, telling[0]), yaxis=style.axis(theme, "rows"))
+    return style.figure([bars], theme, xaxis=style.axis(theme, label(telling[0])), yaxis=style.axis(theme, "rows"))
 
 
 def _points(x: np.ndarray, y: np.ndarray, colour: str, name: str) -> dict:

@@ -1,0 +1,170 @@
+"""Ctrl-C, for real: one sentence, exit code 130, within a second, whatever the command is doing."""
+
+import contextlib
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from study.small import text
+
+KEPT = "interrupted; what was finished is kept, and the same command goes on from there"
+START = """
+import argparse, sys, whorl_cli
+def call(given):
+    print("begun", flush=True)
+    {body}
+    return 0
+class Parser:
+    def parse_args(self, _):
+        return argparse.Namespace(call=call, json=False)
+whorl_cli.parser = Parser
+sys.exit(whorl_cli.main())
+"""
+# What a command may be doing: Python, C that takes no notice, code that takes every exception, a wait for threads in C.
+BODIES = {
+    "python": "while True: pass",
+    "compiled": "import hashlib; hashlib.pbkdf2_hmac('sha256', b'', b'', 10**9)",
+    "stubborn": """
+    import time
+    while True:
+        try:
+            time.sleep(9)
+        except BaseException as wrong:
+            print(type(wrong))
+""",
+    "threads": """
+    import hashlib, threading
+    for _ in range(3):
+        threading.Thread(target=hashlib.pbkdf2_hmac, args=('sha256', b'', b'', 10**9)).start()
+    raise SystemExit
+""",
+}
+
+
+def interrupted(command, again=None, everyone=False):
+    """Press Ctrl-C, once or twice, and say how it ended: seconds, exit code, words."""
+
+    def send():
+        os.killpg(command.pid, signal.SIGINT) if everyone else command.send_signal(signal.SIGINT)
+
+    start = time.monotonic()
+    send()
+    if again is not None:
+        time.sleep(again)
+        with contextlib.suppress(ProcessLookupError):
+            send()
+    try:
+        words = command.communicate(timeout=30)[1]
+    finally:
+        command.kill()
+    return time.monotonic() - start, command.returncode, words
+
+
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("again", [None, 0.0, 0.1])
+def test_ctrl_c_is_answered_whatever_runs(process, body, again):
+    command = process("run", script=START.format(body=BODIES[body]))
+    assert command.stdout.readline() == "begun\n"
+    seconds, code, words = interrupted(command, again)
+    assert (code, words) == (130, f"whorl: {KEPT}\n")
+    assert seconds < 1.0
+
+
+def test_a_machine_is_told_in_json(process):
+    command = process("certify", "--json", script=START.format(body="while True: pass"))
+    command.stdout.readline()
+    _, code, words = interrupted(command)
+    assert (code, json.loads(words)) == (130, {"error": "interrupted"})
+
+
+def test_files_are_put_away_first(process, tmp_path):
+    body = "import tempfile\n    with tempfile.TemporaryDirectory(dir='.'):\n        print('open', flush=True)\n        while True: pass"
+    command = process("run", script=START.format(body=body))
+    command.stdout.readline()
+    assert command.stdout.readline() == "open\n"
+    assert list(tmp_path.iterdir())
+    interrupted(command)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_child_does_not_live_on(process):
+    body = "import subprocess; child = subprocess.Popen(['sleep', '60']); print(child.pid, flush=True)\n    while True: pass"
+    command = process("run", script=START.format(body=body))
+    command.stdout.readline()
+    child = int(command.stdout.readline())
+    interrupted(command)
+    for _ in range(50):
+        state = Path(f"/proc/{child}/stat")
+        if not state.exists() or state.read_text().split()[2] == "Z":
+            return
+        time.sleep(0.02)
+    os.kill(child, signal.SIGKILL)
+    raise AssertionError("the child lives on")
+
+
+def test_a_command_in_the_background_goes_on_ignoring_it(process):
+    ignore = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+    command = process("run", script=ignore + START.format(body="import time; time.sleep(1)"))
+    command.stdout.readline()
+    assert interrupted(command)[1:] == (0, "")
+
+
+@pytest.mark.parametrize("delay", [0.4, 0.8])
+def test_ctrl_c_while_the_library_is_loaded(process, delay):
+    command = process("explore", "--no-browser", "--port", "0")
+    time.sleep(delay)
+    seconds, code, words = interrupted(command)
+    assert (code, words) == (130, "whorl: interrupted\n")
+    assert seconds < 1.0
+
+
+def commands(home):
+    """Every command that takes a while, by name."""
+    (home / "mine.toml").write_text(text())
+    (home / "sweep.toml").write_text((Path(__file__).parents[2] / "examples" / "sweep.toml").read_text())
+    measurements = Path(__file__).parents[2] / "examples" / "measurements.csv"
+    return {
+        "reproduce": ["reproduce", "--out", home / "paper"],
+        "run": ["run", home / "mine.toml", "--out", home / "mine"],
+        "replicate": ["replicate", "threshold", "--seeds", "9", "--workers", "2", "--out", home / "seeds.parquet"],
+        "sweep": ["sweep", home / "sweep.toml", "--out", home / "swept"],
+        "processes": ["sweep", home / "sweep.toml", "--out", home / "spread", "--engine", "processes", "--workers", "2"],
+        "limit": ["sweep", home / "sweep.toml", "--out", home / "limited", "--limit", "60"],
+        "certify": ["certify", measurements, "--page", home / "page.html"],
+        "explore": ["explore", "--no-browser", "--port", "0"],
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("name", ["reproduce", "run", "replicate", "sweep", "processes", "limit", "certify", "explore"])
+@pytest.mark.parametrize("again", [None, 0.05])
+def test_every_command_ends_so_at_any_moment(process, tmp_path, name, again):
+    """As a terminal does it: the signal reaches every process of the command."""
+    for delay in (0.3, 1.0, 2.0, 4.0, 7.0, 12.0, 20.0):
+        command = process(*commands(tmp_path)[name], start_new_session=True)
+        time.sleep(delay)
+        if command.poll() is not None:  # it was done before
+            assert command.communicate()[1] == ""
+            break
+        seconds, code, words = interrupted(command, again, everyone=True)
+        kept = "" if name in ("certify", "explore") else KEPT.removeprefix("interrupted")
+        assert (code, words) == (130, f"whorl: interrupted{kept}\n"), delay
+        assert seconds < 1.0, delay
+        for _ in range(150):  # nobody is left of the session
+            left = [path for path in Path("/proc").glob("[0-9]*/stat") if _of(path, command.pid)]
+            if not left:
+                break
+            time.sleep(0.02)
+        assert left == [], delay
+
+
+def _of(path, session):
+    with contextlib.suppress(OSError):
+        state, _, _, belongs = path.read_text().rpartition(")")[2].split()[:4]
+        return int(belongs) == session and state != "Z"
+    return False
