@@ -104,12 +104,12 @@ class Response(eqx.Module):
 
     def by_column(self, layer: int) -> Float[Array, "columns n n"]:
         """What each column of one layer contributes to the matrix (Eq. 13)."""
-        _need_matched(self, "by_column")
+        need_matched(self, "by_column")
         return _column_blocks(self, _check.index("layer", layer, self.net.depth))
 
     def by_layer(self) -> Float[Array, "depth n n"]:
         """What each layer contributes to the matrix (Eq. 13)."""
-        _need_matched(self, "by_layer")
+        need_matched(self, "by_layer")
         return jnp.stack([_column_blocks(self, number).sum(axis=0) for number in range(self.net.depth)])
 
     def dense(self) -> Matrix:
@@ -118,7 +118,7 @@ class Response(eqx.Module):
 
     def gram(self) -> Matrix:
         r"""The matrix as $J M J^\mathsf{T}$ with $J$ from automatic differentiation (Eq. 12)."""
-        _need_matched(self, "gram")
+        need_matched(self, "gram")
         jac = jacobian(self.net, self.flows[0])
         # M annihilates what is constant over a column. Counted from its heaviest entry, the rest of J does not cancel in the product.
         relative = jac - jac[:, _heaviest(self.net)]
@@ -129,7 +129,7 @@ class Response(eqx.Module):
 
         Its singular values are the square roots of the eigenvalues of $K$, and keep twice as many digits of the weak ones.
         """
-        _need_matched(self, "factor")
+        need_matched(self, "factor")
         return jnp.concatenate([_factor(self, number) for number in range(self.net.depth)], axis=1)
 
     def reduced(self) -> Matrix:
@@ -138,7 +138,7 @@ class Response(eqx.Module):
 
     def spectrum(self, tol: float = 1e-10) -> Spectrum:
         """Eigenvalues, rank and condition number on the zero-sum fields."""
-        _need_matched(self, "spectrum")
+        need_matched(self, "spectrum")
         tol = float(_check.scalar("tol", tol, least=0.0))
         if self.outputs == 1:
             raise ValueError("the network must have at least 2 outputs to respond, but it has 1")
@@ -276,6 +276,7 @@ def _basis(response: Response) -> Float[Array, "out e"]:
     return jnp.asarray(simplex.tangent_basis(response.outputs), dtype=response.net.dtype)
 
 
-def _need_matched(response: Response, what: str) -> None:
+def need_matched(response: Response, what: str) -> None:
+    """Refuse a response that is not symmetric by construction."""
     if not response.matched:
         raise ValueError(f"{what} must be asked of a response with matched adjoint, but its backward layers were given")
