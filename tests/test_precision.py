@@ -1,6 +1,9 @@
 """Single precision against double: the same numbers up to round-off and condition, and never a verdict against a verdict."""
 
+import inspect
 import os
+import re
+from pathlib import Path
 
 import equinox as eqx
 import jax
@@ -94,8 +97,9 @@ PLAIN = {
     "direct": lambda net, x, y, v: wh.direct()(wh.response(net, x), v),
     "leaky": lambda net, x, y, v: wh.leaky(0.5)(wh.response(net, x), v),
     "spectral": lambda net, x, y, v: LAWS["spectral"](wh.response(net, x), v),
+    "quarter_turn": lambda net, x, y, v: wh.rotational(base=wh.leaky(0.5), skew=wh.quarter_turn(3))(wh.response(net, x), v),
+    "sample_turn": lambda net, x, y, v: wh.rotational(base=wh.leaky(0.5), skew=wh.sample_turn(4, 3))(wh.response(net, x), v),
     "krylov": lambda net, x, y, v: wh.krylov(wh.leaky(0.5), tol=1e-5)(wh.response(net, x), v),
-    "preconditioner": lambda net, x, y, v: wh.preconditioner(wh.response(net, x), wh.leaky(0.5)) @ wh.response(net, x).velocities(v),
     "dissipation": lambda net, x, y, v: wh.dissipation(wh.closed_loop(wh.response(net, x), wh.direct()), v).total,
     "curvature": lambda net, x, y, v: wh.curvature(net, x, y, selected=0, law=wh.rotational(base=wh.leaky(0.5))).displacement,
     "turn_scores": lambda net, x, y, v: wh.turn_scores(net, x, y, selected=0, law=wh.rotational(base=wh.leaky(0.5))),
@@ -105,17 +109,36 @@ PLAIN = {
     "rock_paper_scissors": lambda net, x, y, v: wh.rock_paper_scissors((net.layers[0][:, 0],)),
     "step": lambda net, x, y, v: simplex.step(net.layers[0], net.layers[0], 0.5),
     "push_forward": lambda net, x, y, v: push_forward(net, wh.response(net, x).flows, net.layers),
-    "flow": lambda net, x, y, v: wh.flow(net, x, y, wh.leaky(0.5), [0.0, 0.5], rtol=1e-5, atol=1e-6).layers,
-    "learn": lambda net, x, y, v: wh.learn(net, x, y, wh.exponentiated_gradient(), 0.05, [0, 1, 2]).net,
-    "gauss_newton": lambda net, x, y, v: wh.learn(net, x, y, wh.gauss_newton(0.5), 0.05, [0, 1, 2]).net,
-    "natural_gradient": lambda net, x, y, v: wh.learn(net, x, y, wh.natural_gradient(), 0.05, [0, 1, 2]).net,
-    "train": lambda net, x, y, v: wh.train(net, x, y, wh.adaptive(0.05, gate="always"), schedule=[0, 1, 2]).nonreciprocal,
-    "native": lambda net, x, y, v: wh.train(net, x, y, wh.native(0.05), schedule=[0, 1, 2]).native,
-    "step_matched": lambda net, x, y, v: wh.train(net, x, y, wh.step_matched(0.05, gate="never"), schedule=[0, 1, 2]).nonreciprocal,
+    "flow": lambda net, x, y, v: wh.flow(net, x, y, wh.leaky(0.5), np.array([0.0, 0.5])).net,
+    "boundary": lambda net, x, y, v: wh.learn(net, x, y, rule=wh.boundary(wh.leaky(0.5)), scale=0.05, schedule=[0, 1, 2]).net,
+    "even_difference": lambda net, x, y, v: wh.even_difference(net, x, y, selected=0, size=1.0, law=wh.rotational(base=wh.leaky(0.5))),
+    "train_many": lambda net, x, y, v: (
+        wh.train_many(
+            wh.stack([net] * 2),
+            np.stack([x] * 2),
+            np.stack([y] * 2),
+            policy=wh.adaptive(0.05, gate="always"),
+            schedule=[[0, 1, 2]] * 2,
+            turns=[[1, -1, 1]] * 2,
+        ).native
+    ),
+    "rollout": lambda net, x, y, v: wh.train(net, x, y, policy=wh.rollout(0.05, horizon=2), schedule=[0, 1, 2], turns=[1, -1, 1]).native,
+    "costate": lambda net, x, y, v: wh.train(net, x, y, policy=wh.costate(0.05, horizon=2), schedule=[0, 1, 2], turns=[1, -1, 1]).native,
+    "learn": lambda net, x, y, v: wh.learn(net, x, y, rule=wh.exponentiated_gradient(), scale=0.05, schedule=[0, 1, 2]).net,
+    "gauss_newton": lambda net, x, y, v: wh.learn(net, x, y, rule=wh.gauss_newton(0.5), scale=0.05, schedule=[0, 1, 2]).net,
+    "natural_gradient": lambda net, x, y, v: wh.learn(net, x, y, rule=wh.natural_gradient(), scale=0.05, schedule=[0, 1, 2]).net,
+    "train": lambda net, x, y, v: (
+        wh.train(net, x, y, policy=wh.adaptive(0.05, gate="always"), schedule=[0, 1, 2], turns=[1, -1, 1]).nonreciprocal
+    ),
+    "native": lambda net, x, y, v: wh.train(net, x, y, policy=wh.native(0.05), schedule=[0, 1, 2], turns=[1, -1, 1]).native,
+    "step_matched": lambda net, x, y, v: (
+        wh.train(net, x, y, policy=wh.step_matched(0.05, gate="never"), schedule=[0, 1, 2], turns=[1, -1, 1]).nonreciprocal
+    ),
 }
 QUICK = ("predict", "residual", "response", "reduced", "velocities", "leaky", "one_form", "circulation")
 # Between inverse and round-off stands the condition number.
 INVERSE = {
+    "preconditioner": lambda net, x, y, v: wh.preconditioner(wh.response(net, x, selected=0), wh.direct()) @ net.layers,
     "repair": lambda net, x, y, v: wh.repair()(wh.response(net, x, selected=0), v[:1]),
     "rotational": lambda net, x, y, v: wh.rotational(1.0, 2.0)(wh.response(net, x, selected=0), v[:1]),
     "loop": lambda net, x, y, v: wh.closed_loop(wh.response(net, x, selected=0), wh.rotational(1.0, 2.0)).dense(),
@@ -144,6 +167,11 @@ def never_against(one, other):
             if "every residual decays" in str(certificate):
                 assert float(np.real(certificate.eigenvalues).min()) > 0
     return found
+
+
+def test_every_public_function_is_asked_in_both_precisions():
+    public = {name for name, value in vars(wh).items() if not name.startswith("_") and inspect.isfunction(value)}
+    assert public <= set(re.findall(r"wh\.(\w+)", Path(__file__).read_text()))
 
 
 @pytest.mark.parametrize("name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in PLAIN])
