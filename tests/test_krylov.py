@@ -3,6 +3,7 @@
 from fractions import Fraction
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from whorl import simplex
 from whorl.krylov import _answer
 from whorl.systems import _wide
 from whorl.systems.layered import jet
+
+THREE, SIX = wh.Network.random((3, 3, 3), seed=2, floor=0.1), wh.Task.random(3, 3, seed=3)  # of rank 6 among 12 modes
 
 
 @pytest.fixture(scope="module")
@@ -131,6 +134,12 @@ def test_lanczos_works_on_a_rank_deficient_joint_response():
     np.testing.assert_allclose(wh.krylov(wh.leaky(0.1))(response, error), wh.leaky(0.1)(response, error), atol=1e-12)
 
 
+def test_lanczos_shows_a_law_the_largest_eigenvalue_first():
+    law, response = wh.spectral(lambda x: x / x[0]), wh.response(THREE, SIX.inputs)
+    error = wh.residual(THREE, SIX.inputs, SIX.targets)
+    np.testing.assert_allclose(wh.krylov(law)(response, error), law(response, error), atol=1e-12)
+
+
 def test_lanczos_runs_under_jit():
     net, task = wh.Network.random((3, 3, 3), seed=2, floor=0.1), wh.Task.random(3, 3, seed=3)
     response, error = wh.response(net, task.inputs), wh.residual(net, task.inputs, task.targets)
@@ -164,6 +173,71 @@ def test_too_few_products_are_said_to_be_too_few(broad):
     error = wh.residual(net, inputs, targets)[:1]
     with pytest.raises(ValueError, match=r"most must allow enough products .* but after 3 the answer still changes by"):
         wh.krylov(wh.leaky(1e-6), tol=1e-14, most=3)(wh.response(net, inputs, selected=0), error)
+
+
+MOTION = [part - part.mean(axis=0) for part in np.random.default_rng(0).standard_normal((2, 3, 3))]
+LAWS = {
+    "leaky": wh.leaky(0.1),
+    "repair": wh.repair(),
+    "direct": wh.direct(),
+    "fading": wh.spectral(lambda x: jnp.exp(-5 * x)),
+}
+
+
+def along(law):
+    """A number that depends on the potential of a law, along a path of networks; for derivatives of it at 0."""
+
+    def value(time):
+        net = THREE.with_layers([layer + time * part for layer, part in zip(THREE.layers, MOTION, strict=True)])
+        potential = law(wh.response(net, SIX.inputs), SIX.targets - wh.predict(net, SIX.inputs))
+        return jnp.sum(jnp.sin(potential) * jnp.arange(18.0).reshape(6, 3))
+
+    return value
+
+
+def differences(value, step=1e-4):
+    """The slope at 0 by central differences, to fourth order."""
+    ends = [float(value(sign * step)) for sign in (-2, -1, 1, 2)]
+    return (ends[0] - 8 * ends[1] + 8 * ends[2] - ends[3]) / (12 * step)
+
+
+@pytest.mark.parametrize("name", ["leaky", "fading", *(pytest.param(name, marks=pytest.mark.slow) for name in ("repair", "direct"))])
+def test_the_derivative_is_that_of_the_dense_law_past_the_rank_too(name):
+    dense, ours = (float(jax.grad(along(law))(0.0)) for law in (LAWS[name], wh.krylov(LAWS[name])))
+    assert ours == pytest.approx(dense, rel=1e-9)
+    assert ours == pytest.approx(differences(along(LAWS[name])), rel=1e-5)
+
+
+@pytest.mark.parametrize("make", [wh.leaky, lambda mu: wh.spectral(lambda x: 1 / (x + mu))], ids=["leaky", "spectral"])
+def test_the_derivative_by_a_number_in_the_law_is_that_of_the_dense_law(make):
+    response, error = wh.response(THREE, SIX.inputs), wh.residual(THREE, SIX.inputs, SIX.targets)
+
+    def answered(wrap):
+        return lambda mu: jnp.sum(jnp.sin(wrap(make(mu))(response, error)) * jnp.arange(18.0).reshape(6, 3))
+
+    dense, ours = (float(jax.grad(answered(wrap))(0.1)) for wrap in (lambda law: law, wh.krylov))
+    assert ours == pytest.approx(dense, rel=1e-10)
+
+
+@pytest.mark.slow
+def test_the_leaky_law_is_differentiated_forward_and_twice():
+    dense, ours = along(wh.leaky(0.1)), along(wh.krylov(wh.leaky(0.1)))
+    assert float(jax.jvp(ours, (0.0,), (1.0,))[1]) == pytest.approx(float(jax.grad(dense)(0.0)), rel=1e-10)
+    assert float(jax.grad(jax.grad(ours))(0.0)) == pytest.approx(float(jax.grad(jax.grad(dense))(0.0)), rel=1e-8)
+
+
+def test_a_derivative_that_krylov_does_not_have_is_refused_in_one_sentence():
+    ours = along(wh.krylov(LAWS["fading"]))
+    with pytest.raises(ValueError, match=r"^krylov must be differentiated in reverse mode .* but forward mode was asked for"):
+        jax.jvp(ours, (0.0,), (1.0,))
+    with pytest.raises(ValueError, match=r"^krylov must be differentiated once at most .* but a higher derivative was asked for"):
+        jax.grad(jax.grad(ours))(0.0)
+
+
+def test_lanczos_refuses_a_response_that_is_not_symmetric():
+    response = wh.response(THREE, SIX.inputs, adjoint=[2 * layer for layer in THREE.layers])
+    with pytest.raises(ValueError, match=r"^krylov must be asked of a response with matched adjoint"):
+        wh.krylov(wh.leaky(0.1))(response, np.zeros((6, 3)))
 
 
 @pytest.mark.usefixtures("as_users_call_it")

@@ -18,7 +18,7 @@ from jaxtyping import Array, Float
 
 from whorl import _check, _small
 from whorl._check import Numbers
-from whorl.response import Response
+from whorl.response import Response, need_matched
 from whorl.system import Fields, Matrix
 from whorl.turn import joint_skew, turned
 
@@ -135,11 +135,8 @@ class Spectral(SpectralLaw):
         return values
 
     def matrix(self, response: Response) -> Matrix:
-        spectrum = response.spectrum()
-        # Round-off leaves a zero eigenvalue slightly off zero, where a user's r may be undefined or huge.
-        values = spectrum.eigenvalues
-        weights = self.weight(jnp.where(values > response.resolved() * values[0], values, 0.0))
-        return (spectrum.modes * weights[None, :]) @ spectrum.modes.T
+        need_matched(response, "a spectral law")
+        return _small.function(self.weight, response.reduced(), response.resolved())
 
 
 class Rotational(Law):

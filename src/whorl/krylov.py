@@ -3,17 +3,23 @@ r"""Spectral feedback on wide networks: $r(K)e$ from products with $K$ alone.
 Lanczos' method (matfree's) builds a small tridiagonal $T$ that $K$ looks like from the residual; then $r(K)e \approx \lVert e\rVert
 Q\,r(T)\,e_1$. Because $r$ may be anything, an iterative solver for linear systems would not do; because $K$ is symmetric and is never
 built, no dense method would.
+
+Lanczos' steps themselves cannot be differentiated: past the rank of $K$ they go on in directions that round-off chose, and up to it they
+leave out where a changed $K$ would lead. The derivative is therefore written down. With $\theta_i, u_i$ seen from the cotangent $c$ and
+$\phi_j, w_j$ seen from $e$ it is $c^\mathsf{T}\,\mathrm{d}r(K)\,e = \sum_{ij} r[\theta_i, \phi_j]\,(c \cdot u_i)(w_j \cdot e)\,
+u_i^\mathsf{T}\,\mathrm{d}K\,w_j$ with the divided differences of $r$; the leaky law solves its defining equation instead.
 """
 
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from whorl import _check
-from whorl.feedback import SpectralLaw
-from whorl.response import Response
+from whorl import _check, _small
+from whorl.feedback import Leaky, SpectralLaw
+from whorl.response import Response, need_matched
 from whorl.system import Fields, Matrix
 
 FIRST = 8  # products before the first look at the error
@@ -36,10 +42,12 @@ class Krylov(SpectralLaw):
         return tuple(self._potential(response, error) for error in errors)
 
     def _potential(self, response: Response, error: Fields) -> Fields:
+        need_matched(response, "krylov")
         start = response.coordinates(error)
         most = min(self.most, start.shape[0])
-        if not _check.known(response, error, self):
-            return response.lift(_answer(self, response, start, most)[0])
+        weight, parameters = _small.hoisted(self.weight, start.dtype, most, _small.pairs(most))
+        if parameters or not _check.known(response, error):
+            return response.lift(_differentiable(self, response, start, most, weight, parameters))
         if not jnp.any(start != 0):
             return jnp.zeros_like(error)
         order = min(FIRST, most)
@@ -59,7 +67,9 @@ def krylov(law: SpectralLaw, *, tol: float = 1e-10, most: int = 256) -> Krylov:
     """Apply a spectral law by products with the response alone, for networks too wide to build it.
 
     The number of products doubles until the answer changes by at most `tol`, relative to its size, from the last few of them; more
-    than `most` are an error. Inside `jax.jit`, where no answer can be looked at, `most` products are always made.
+    than `most` are an error. Inside `jax.jit` and friends, where no answer can be looked at, `most` products are always made.
+
+    The answer has a right derivative in reverse mode (`jax.grad`), to the first order; with `leaky` in both modes, to any order.
 
     Examples:
         >>> K, e = wh.response(net, x), wh.residual(net, x, y)
@@ -75,26 +85,110 @@ def krylov(law: SpectralLaw, *, tol: float = 1e-10, most: int = 256) -> Krylov:
 def _answer(law: Krylov, response: Response, start: Float[Array, "n"], order: int) -> tuple[Float[Array, "n"], Float[Array, ""]]:
     """The answer after `order` products, and how much the last quarter of them changed it."""
     basis, tridiagonal = _lanczos(response, start, order)
-    length = jnp.linalg.norm(start)
+    length, noise = jnp.linalg.norm(start), response.resolved()
     fewer = max(1, (3 * order) // 4)
-    answer, before = (length * (basis[:k].T @ _first_column(law, tridiagonal[:k, :k])) for k in (order, fewer))
+    answer, before = (length * (basis[:k].T @ _first_column(law.weight, tridiagonal[:k, :k], noise)) for k in (order, fewer))
     size = jnp.linalg.norm(answer)
     change = jnp.where(order == start.shape[0], 0.0, jnp.linalg.norm(answer - before) / jnp.where(size > 0, size, 1.0))
     return answer, change
 
 
+def _differentiable(
+    law: Krylov, response: Response, start: Float[Array, "n"], order: int, weight: _small.Weight, parameters: tuple[Any, ...]
+) -> Float[Array, "n"]:
+    """The answer after `order` products, with a derivative."""
+    base = law.base
+    if isinstance(base, Leaky):
+        return jax.lax.custom_linear_solve(
+            lambda vector: _product(response, vector) + base.mu * vector,
+            start,
+            lambda _, right: _answer(law, response, right, order)[0],
+            symmetric=True,
+        )
+    try:
+        return _applied((response, start, parameters), weight, order)
+    except TypeError as unknown:
+        if "forward-mode" not in str(unknown):
+            raise
+        raise ValueError(
+            "krylov must be differentiated in reverse mode (jax.grad, jax.vjp) for laws other than leaky, but forward mode was asked for"
+        ) from unknown
+
+
+class _Seen(eqx.Module):
+    """The modes of K as they are seen from one vector: eigenvalues, modes, and the vector along them."""
+
+    values: Float[Array, "k"]
+    modes: Float[Array, "n k"]
+    shares: Float[Array, "k"]
+
+
+def _seen(response: Response, start: Float[Array, "n"], order: int) -> _Seen:
+    basis, tridiagonal = _lanczos(response, start, order)
+    values, vectors = _small.modes(tridiagonal, response.resolved())
+    return _Seen(values, basis.T @ vectors, jnp.linalg.norm(start) * vectors[0])
+
+
+@eqx.filter_custom_vjp
+def _applied(moving: tuple[Response, Array, tuple[Any, ...]], weight: _small.Weight, order: int) -> Float[Array, "n"]:
+    """r(K) e, as a function of the response, of e and of what r depends on."""
+    return _forward(None, moving, weight, order)[0]
+
+
+@_applied.def_fwd
+def _forward(_: Any, moving: Any, weight: _small.Weight, order: int) -> tuple[Float[Array, "n"], _Seen]:
+    response, start, parameters = moving
+    seen = _seen(response, start, order)
+    return seen.modes @ (weight(seen.values, *parameters) * seen.shares), seen
+
+
+@_applied.def_bwd
+def _backward(seen: _Seen, cotangent: Float[Array, "n"], _: Any, moving: Any, weight: _small.Weight, order: int) -> Any:
+    response, _, parameters = moving
+    back = _seen(response, cotangent, order)
+    terms = _small.divided(weight, back.values, seen.values, *parameters) * back.shares[:, None] * seen.shares[None, :]
+    along = seen.shares * (seen.modes.T @ cotangent)
+    return (
+        _pulled(response, seen.modes.T, (back.modes @ terms).T),
+        back.modes @ (weight(back.values, *parameters) * back.shares),
+        jax.vjp(lambda *given: jnp.sum(along * weight(seen.values, *given)), *parameters)[1](jnp.ones((), dtype=along.dtype)),
+    )
+
+
+def _pulled(response: Response, vectors: Float[Array, "k n"], cotangents: Float[Array, "k n"]) -> Response:
+    """The gradient of the sum of cotangent x K vector over all pairs: one at a time, since each takes a layer's memory."""
+    moving, still = eqx.partition(response, eqx.is_inexact_array)
+
+    def one(total: Any, pair: tuple[Array, Array]) -> tuple[Any, None]:
+        _, pull = jax.vjp(lambda parts: _product(eqx.combine(parts, still), pair[0]), moving)
+        return jax.tree.map(jnp.add, total, pull(pair[1])[0]), None
+
+    return jax.lax.scan(one, jax.tree.map(jnp.zeros_like, moving), (vectors, cotangents))[0]
+
+
+def _product(response: Response, vector: Float[Array, "n"]) -> Float[Array, "n"]:
+    return response.coordinates(response @ response.lift(vector))
+
+
 def _lanczos(response: Response, start: Float[Array, "n"], order: int) -> tuple[Any, Any]:
     from matfree import decomp
 
-    def product(vector: Float[Array, "n"]) -> Float[Array, "n"]:
-        return response.coordinates(response @ response.lift(vector))
-
     # Normalised over there. No residual has no direction: any one will do, since the answer has the residual's length.
     somewhere = jnp.where(jnp.any(start != 0), start, jnp.ones_like(start))
-    basis, tridiagonal, *_ = decomp.tridiag_sym(order, custom_vjp=False)(product, somewhere)
+    basis, tridiagonal, *_ = decomp.tridiag_sym(order, custom_vjp=False)(lambda vector: _product(response, vector), somewhere)
+    return _no_derivative(basis, tridiagonal)
+
+
+@jax.custom_jvp
+def _no_derivative(basis: Array, tridiagonal: Array) -> tuple[Array, Array]:
     return basis, tridiagonal
 
 
-def _first_column(law: Krylov, tridiagonal: Array) -> Float[Array, "k"]:
-    values, vectors = jnp.linalg.eigh(tridiagonal)
-    return vectors @ (law.weight(jnp.maximum(values, 0.0)) * vectors[0])
+@_no_derivative.defjvp
+def _refused(*_: Any) -> Any:
+    raise ValueError("krylov must be differentiated once at most for laws other than leaky, but a higher derivative was asked for")
+
+
+def _first_column(weight: _small.Weight, tridiagonal: Array, noise: float) -> Float[Array, "k"]:
+    values, vectors = _small.modes(tridiagonal, noise)
+    return vectors @ (weight(values) * vectors[0])

@@ -111,7 +111,7 @@ class Response(eqx.Module):
 
     def by_block(self) -> Float[Array, "blocks n n"]:
         """What each block contributes to the matrix: each layer of a network (Eq. 13)."""
-        _need_matched(self, "by_block")
+        need_matched(self, "by_block")
         return self.system.contributions(self.trace)
 
     def dense(self) -> Matrix:
@@ -122,7 +122,7 @@ class Response(eqx.Module):
 
     def gram(self) -> Matrix:
         r"""The matrix as $J M J^\mathsf{T}$ with $J$ from automatic differentiation (Eq. 12)."""
-        _need_matched(self, "gram")
+        need_matched(self, "gram")
         jac = jacobian(self.system, self.trace[0])
         # M annihilates what is constant over a column. Counted from its heaviest entry, the rest of J does not cancel in the product.
         relative = jax.vmap(lambda row: _gauged(self.system, row))(jac)
@@ -133,7 +133,7 @@ class Response(eqx.Module):
 
         Its singular values are the square roots of the eigenvalues of $K$, and keep twice as many digits of the weak ones.
         """
-        _need_matched(self, "factor")
+        need_matched(self, "factor")
         return jnp.concatenate(self.system.roots(self.trace), axis=1)
 
     def reduced(self) -> Matrix:
@@ -142,7 +142,7 @@ class Response(eqx.Module):
 
     def spectrum(self, *, tol: float = 1e-10) -> Spectrum:
         """Eigenvalues, rank and condition number on the fields that can be reached."""
-        _need_matched(self, "spectrum")
+        need_matched(self, "spectrum")
         tol = float(_check.scalar("tol", tol, least=0.0))
         need_directions(self)
         return Spectrum(*_decomposed(self), self.resolved(tol))
@@ -260,6 +260,7 @@ def _basis(response: Response) -> Float[Array, "out e"]:
     return jnp.asarray(response.system.basis(), dtype=response.system.dtype)
 
 
-def _need_matched(response: Response, what: str) -> None:
+def need_matched(response: Response, what: str) -> None:
+    """Refuse a response that is not symmetric by construction."""
     if not response.matched:
         raise ValueError(f"{what} must be asked of a response with matched adjoint, but its backward layers were given")
