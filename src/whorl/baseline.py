@@ -20,11 +20,10 @@ and $\varphi$ by $s / 4$ (no deviation exceeds half its range), so that the brac
 $s = 1.8$. Beyond that an entry whose circle has crossed the boundary is given the weight zero, which stops the run.
 
 *Gauss-Newton.* $M = S S^\mathsf{T}$ with blocks $S_a = \sqrt{\rho_a}\,\mathrm{diag}(u)(I - uu^\mathsf{T})$, and $d = Sz$ makes the problem
-an ordinary one, $\min_z \|e - JSz\|^2 + \mu\|z\|^2$. Its velocity is that of the law `leaky(mu)` (Sec. III), reached without $K$.
+an ordinary one, $\min_z \|e - JSz\|^2 + \mu\|z\|^2$. Its velocity is that of the law `leaky(mu)` (Sec. IV), reached without $K$.
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
@@ -36,13 +35,14 @@ from jaxtyping import Array, Bool, Float, Int
 
 from whorl import _check, simplex
 from whorl._check import Numbers
+from whorl._roots import mobility_roots, safe_root, through_roots
 from whorl.feedback import Law
 from whorl.network import Flows, Network, checked_data, flows, unravel
 from whorl.policy import Scores, envelope
 from whorl.response import Fields, jacobian, response
 from whorl.schedule import Order, drawn
 from whorl.simplex import Column
-from whorl.trajectory import how_it_ended, mean_loss
+from whorl.trajectory import counted, first, how_it_ended, mean_loss
 
 
 class Rule(eqx.Module):
@@ -92,8 +92,8 @@ class GaussNewton(Rule):
     mu: Float[Array, ""]
 
     def scores(self, net: Network, inputs: Flows, residual: Fields) -> Scores:
-        roots = _mobility_roots(net)
-        seen = _through_roots(jacobian(net, inputs), roots)
+        roots = mobility_roots(net)
+        seen = through_roots(jacobian(net, inputs), roots)
         size = seen.shape[1]
         # Damping enters as rows of the least-squares problem: the normal equations would square its condition number.
         tall = jnp.concatenate([seen, jnp.sqrt(self.mu).astype(net.dtype) * jnp.eye(size, dtype=net.dtype)])
@@ -118,14 +118,14 @@ class Run(eqx.Module):
     loss: Float[Array, ""]  # after the last
     losses: Float[Array, "made"] | None  # after every update, where they were kept
     steps: Float[Array, "made"] | None  # the size of every update, where they were kept
-    schedule: Int[np.ndarray, "updates"]
+    schedule: Order
     driving: int = eqx.field(static=True)  # residuals behind each update: 1, or all samples
-    made: int = eqx.field(static=True)  # updates made before the end, or before it stopped
+    made: Int[Array, ""] | int  # updates made before the end, or before it stopped
 
     @property
-    def completed(self) -> bool:
+    def completed(self) -> bool | Bool[Array, ""]:
         """Whether every scheduled update was made."""
-        return self.made == self.schedule.size
+        return self.made == self.schedule.shape[-1]
 
     @property
     def status(self) -> str:
@@ -186,7 +186,7 @@ def boundary(law: Law) -> Boundary:
 def geodesic(column: Column, score: Column, size: ArrayLike) -> Column:
     """The column `size` further along the Shahshahani geodesic that starts with velocity Q(p) s; zero once past the boundary."""
     half = simplex.centred(column, score) * size / 2
-    angle = jnp.sqrt(simplex.mean(column, half**2))
+    angle = safe_root(simplex.mean(column, half**2))
     root = jnp.cos(angle) + half * jnp.sinc(angle / np.pi)
     # The square hides a crossing: it would send the weight back up. Past half a circle every entry has crossed.
     moved = jnp.where((root > 0) & (angle < np.pi), column * root**2, 0.0)
@@ -210,8 +210,9 @@ def learn(
     """Let one learner run under the envelope of `scale`.
 
     `schedule`, `epochs` and `seed` mean what they mean to `train`, and the same seed shows the same samples in the same order. With
-    `full_batch` all residuals drive every update and the schedule only counts them, so that no seed is needed. `record` keeps the loss
-    and the step of every update.
+    `full_batch` all residuals, summed, drive every update, and the schedule only counts them: no seed is needed, and an epoch makes as many
+    updates as there are samples. `record` keeps the loss and the step of every update; inside `jax.jit` and `vmap` a run that stops
+    early cannot shorten it, and rows from `made` on are zero.
 
     Examples:
         >>> run = wh.learn(net, x, y, rule=wh.exponentiated_gradient(), scale=0.2, epochs=2, seed=0)
@@ -227,8 +228,8 @@ def learn(
     # Samples that only wait for their turn may be padded; those that are all read at every update may not.
     rows = (inputs, targets) if full_batch or record else (_padded(inputs), _padded(targets))
     final, kept = _run(rule, *rows, start, size, _padded(order), jnp.asarray(order.size, dtype=jnp.int32), full_batch, record)
-    made = int(final.number)
-    losses, steps = (None, None) if kept is None else (kept[0][:made], kept[1][:made])
+    made = counted(final.number)
+    losses, steps = (None, None) if kept is None else first(made, first(order.size, kept))
     begun, ended = mean_loss(net, inputs, targets), mean_loss(final.net, inputs, targets)
     return Run(final.net, begun, ended, losses, steps, order, inputs.shape[0] if full_batch else 1, made)
 
@@ -250,50 +251,26 @@ def _run(
 ) -> tuple[State, tuple[Array, ...] | None]:
     """Make updates until the schedule ends or the learner stops. `order` is padded, and `count` of its entries are meant."""
 
-    def body(carry: tuple) -> tuple:
-        before, kept = carry
-        sample = order[before.number]
+    def make(before: State, sample: Array) -> tuple[State, tuple[Array, ...] | None]:
         rows = (inputs, targets) if full_batch else (inputs[sample][None, :], targets[sample][None, :])
         state, size = update(rule, *rows, before, scale)
-        if kept is not None:
-            info = (mean_loss(state.net, inputs, targets), size)
-            kept = tuple(column.at[before.number].set(value) for column, value in zip(kept, info, strict=True))
-        return state, kept
+        return state, (mean_loss(state.net, inputs, targets), size) if record else None
 
-    empty = (jnp.zeros(order.shape, dtype=inputs.dtype),) * 2 if record else None
-    return jax.lax.while_loop(lambda carry: carry[0].running & (carry[0].number < count), body, (start, empty))
+    def skip(state: State, _sample: Array) -> tuple[State, tuple[Array, ...] | None]:
+        return state, (jnp.zeros((), dtype=inputs.dtype),) * 2 if record else None
+
+    # A scan, since a loop of open length has no reverse mode; what is left of it after the end costs next to nothing.
+    return jax.lax.scan(lambda state, sample: jax.lax.cond(state.running & (state.number < count), make, skip, state, sample), start, order)
 
 
-def _padded(rows: ArrayLike) -> Array:
+def _padded(rows: Array | np.ndarray) -> Array:
     """The rows with zeros behind them to the next power of two, so that runs of many lengths share few compiled loops."""
-    given = np.asarray(rows)
-    room = (1 << (len(given) - 1).bit_length()) - len(given)
-    return jnp.asarray(np.pad(given, [(0, room)] + [(0, 0)] * (given.ndim - 1)))
+    room = (1 << (len(rows) - 1).bit_length()) - len(rows)
+    widths = [(0, room)] + [(0, 0)] * (rows.ndim - 1)
+    return jnp.asarray(np.pad(np.asarray(rows), widths)) if _check.known(rows) else jnp.pad(rows, widths)
 
 
 def _order(samples: int, epochs: int | None, seed: int | np.random.Generator | None, schedule: Any, full_batch: bool) -> Order:
     """The order that `train` would draw. Its turns are drawn as well, and left: a Generator then moves on as far as it does there."""
     unseeded = seed is None and (full_batch or not isinstance(schedule, str) or schedule == "fixed")
     return drawn(samples, epochs, 0 if unseeded else seed, schedule, None)[0]
-
-
-def _mobility_roots(net: Network) -> list[Float[Array, "_in _out _out"]]:
-    r"""The blocks $S_a$ of a square root of the mobility, $M = S S^\mathsf{T}$, for the columns of every layer."""
-    return [jnp.sqrt(rates)[:, None, None] * jax.vmap(_covariance_root)(p.T) for p, rates in zip(net.layers, net.rates, strict=True)]
-
-
-def _through_roots(jac: Float[Array, "n parameters"], roots: Sequence[Array]) -> Float[Array, "n parameters"]:
-    """The product J S. The columns of J come in the order of `network.ravel`, a block for every column of every layer."""
-    ends = np.cumsum([root[..., 0].size for root in roots])
-    parts = zip(jnp.split(jac, ends[:-1], axis=1), roots, strict=True)
-    return jnp.concatenate(
-        [jnp.einsum("nio,iok->nik", part.reshape(-1, *root.shape[:2]), root).reshape(part.shape) for part, root in parts], axis=1
-    )
-
-
-def _covariance_root(column: Float[Array, "d"]) -> Float[Array, "d d"]:
-    """diag(u) (I - u u^T) with u the square root of the column. Its diagonal is a sum, so that no subtraction spoils it."""
-    root = jnp.sqrt(column)
-    itself = jnp.eye(column.shape[0], dtype=bool)
-    others = jnp.sum(jnp.where(itself, 0.0, column[None, :]), axis=1)
-    return root[:, None] * (jnp.diag(others) - jnp.where(itself, 0.0, jnp.outer(root, root)))

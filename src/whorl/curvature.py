@@ -36,11 +36,13 @@ class Curvature(eqx.Module):
     @property
     def favourable(self) -> bool:
         """Whether the mean of the two turns lands below the reciprocal step."""
+        _check.need_known("the coefficient", "compare it with 0 as an array", self.coefficient)
         return bool(self.coefficient < 0)
 
     @property
     def predicted(self) -> bool:
         """Whether the driving sample alone predicts a favourable turn (ratio above one)."""
+        _check.need_known("the ratio", "compare it with 1 as an array", self.ratio)
         return bool(self.ratio > 1)
 
     def __str__(self) -> str:

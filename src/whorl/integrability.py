@@ -43,6 +43,7 @@ class Integrability(eqx.Module):
     @property
     def closed(self) -> bool:
         """Whether the field can be a gradient here."""
+        _check.need_known("the rotation", "compare it with tol as an array", self.rotation)
         return float(self.rotation) <= self.tol
 
     def __str__(self) -> str:
@@ -97,7 +98,7 @@ def integrability(field: Field, point: Sequence[Numbers], *, tol: float = 1e-10)
     local = frame.T @ slopes @ frame
     whole, skew = jnp.linalg.norm(local), jnp.linalg.norm((local - local.T) / 2)
     share = jnp.where(whole > 0, skew / jnp.where(whole > 0, whole, 1.0), 0.0)
-    return Integrability(_covector(field, blocks, tangents), slopes.T - slopes, share, float(_check.scalar("tol", tol, least=0.0)))
+    return Integrability(_covector(field, blocks, tangents), slopes.T - slopes, share, _check.number("tol", tol, least=0.0))
 
 
 def circulation(field: Field, loop: Sequence[Numbers]) -> Float[Array, ""]:

@@ -21,7 +21,7 @@ from jaxtyping import Array, Bool, Float, Int
 from whorl import _check
 from whorl.feedback import Rotational, leaky, rotational
 from whorl.network import Layer, Network, score_jet
-from whorl.response import response
+from whorl.response import Fields, Response, response
 
 Scores = tuple[Layer, ...]
 
@@ -95,6 +95,11 @@ class Policy(eqx.Module):
     @abstractmethod
     def decide(self, view: View) -> Decision:
         """Say how far to step along b + sigma * amount * r, and the amount."""
+
+    @property
+    def turns(self) -> bool:
+        """Whether this policy may ever turn; only then does it need outputs that can be turned."""
+        return self.gate is not never and not (_check.known(self.omega) and float(self.omega) == 0)
 
     def seen(self, view: View) -> View:
         """The view with which this policy replaces the plain one, for itself and for the ledger; most do not."""
@@ -187,7 +192,7 @@ def look(
     order, turns = (jnp.asarray(sample)[None], jnp.asarray(turn)[None]) if plan is None else plan
     driven = response(net, x)
     error = y - driven.flows[-1]
-    straight, turning = (driven.scores(potential) for potential in law.parts(driven, error))
+    straight, turning = (driven.scores(potential) for potential in parts(law, driven, error))
     _, moved, bent = score_jet(net, x, turning)
     return View(
         net,
@@ -203,6 +208,25 @@ def look(
         order,
         turns,
     )
+
+
+def parts(law: Rotational, driven: Response, error: Fields) -> tuple[Fields, Fields]:
+    """The potentials of the reciprocal and the rotational score. Fewer than three outputs leave nothing to turn: the second is zero."""
+    if can_turn(law, driven.outputs):
+        return law.parts(driven, error)
+    return law.base.potentials(driven, law.alpha * error)[0], jnp.zeros_like(error)
+
+
+def can_turn(law: Rotational, outputs: int) -> bool:
+    """Whether the residual of one sample has room for a turn, which takes three outputs; a skew matrix that was given is believed."""
+    return law.skew is not None or outputs > 2
+
+
+def check_turn(policy: Policy, outputs: int) -> None:
+    """Refuse a policy that would turn where no turn exists."""
+    if policy.turns and not can_turn(policy.law, outputs):
+        rule = "a policy that turns must have at least 3 outputs to turn one sample"
+        raise ValueError(f"{rule}, but there are {outputs}: use native(...), which never turns")
 
 
 def curvature_gate(view: View) -> Bool[Array, ""]:

@@ -48,6 +48,7 @@ class Spectrum(eqx.Module):
     @property
     def rank(self) -> int:
         """The number of modes that can be told from zero."""
+        _check.need_known("the spectrum", "ask for the rank outside, or use kept", self.eigenvalues)
         return int(np.sum(np.asarray(self.kept)))
 
     @property
@@ -138,7 +139,7 @@ class Response(eqx.Module):
     def spectrum(self, tol: float = 1e-10) -> Spectrum:
         """Eigenvalues, rank and condition number on the zero-sum fields."""
         _need_matched(self, "spectrum")
-        tol = float(_check.scalar("tol", tol, least=0.0))
+        tol = _check.number("tol", tol, least=0.0)
         if self.outputs == 1:
             raise ValueError("the network must have at least 2 outputs to respond, but it has 1")
         return Spectrum(*_decomposed(self), tol)
