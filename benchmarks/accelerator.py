@@ -12,8 +12,10 @@ import time
 import jax
 import jax.numpy as jnp
 import numpy as np
+import timing
 
 import whorl as wh
+from whorl._programs import BLOCK
 from whorl.ensemble import _lane_program
 
 
@@ -34,7 +36,9 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=16384, help="(default: %(default)s)")
     parser.add_argument("--updates", type=int, default=180, help="(default: %(default)s)")
     parser.add_argument("--depths", type=int, nargs="+", default=[1, 4], help="(default: 1 4)")
-    asked = parser.parse_args()
+    asked = timing.asked(parser, pairs=BLOCK, updates=12, depths=[1])
+    if asked.pairs % BLOCK:
+        parser.error(f"--pairs must be a multiple of {BLOCK}, but it is {asked.pairs}")
     jax.config.update("jax_enable_x64", True)
     print(f"{jax.devices()[0].device_kind}, jax {jax.__version__}: {asked.pairs} pairs, {asked.updates} updates, float64")
     for depth in asked.depths:
@@ -53,16 +57,16 @@ def main() -> None:
                 times.append(time.perf_counter() - start)
             kept = "every update kept" if record else "sums kept"
             print(f"depth {depth}, {kept:<18} {asked.pairs * asked.updates / min(times):10.3e} updates/s  (first call {compiled:.1f} s)")
-        agreement(depth, host, out)
+        agreement(depth, host, out[3])
 
 
-def agreement(depth: int, host: tuple, out: tuple) -> None:
-    """The first pairs again through the general loop."""
+def agreement(depth: int, host: tuple, turning: list) -> None:
+    """The first pairs again through the general loop, against the final layers of the nonreciprocal learners."""
     worst = 0.0
     for pair in range(3):
         inputs, targets, order, turns = (array[pair] for array in host[1:])
         one = wh.train(wh.Network(list(host[0][:, pair])), inputs, targets, policy=wh.step_matched(0.2), schedule=order, turns=turns)
-        for ours, theirs in zip(out[2], one.nonreciprocal.layers, strict=True):
+        for ours, theirs in zip(turning, one.nonreciprocal.layers, strict=True):
             worst = max(worst, float(np.abs(np.asarray(ours[pair]) - np.asarray(theirs)).max()))
     print(f"depth {depth}: largest difference of a final weight from the general loop {worst:.1e}")
 

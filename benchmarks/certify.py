@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
+import timing
 
 CHILD = "import certify, json, sys; print(json.dumps(certify.judged(sys.argv[1])))"
 HERE = pathlib.Path(__file__).parent
@@ -67,7 +68,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--outputs", type=int, default=30)
-    given = parser.parse_args()
+    given = timing.asked(parser, rows=2000, outputs=4)
     held = given.rows * given.outputs * 2 * 8
     print(f"{given.rows} rows, {given.outputs} outputs: {held / 1e6:.0f} MB of numbers")
     print(f"{'file':<22}{'MB':>7}{'seconds':>9}{'cpu s':>7}{'memory MB':>11}{'of data':>9}{'p':>9}  verdict")

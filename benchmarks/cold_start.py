@@ -26,31 +26,33 @@ def done(stage):
     stages[stage], last = time.time() - last, time.time()
 import numpy
 from peers.problem import problem
-given = {depth: problem(480, depth) for depth in (1, 4)}
+pairs, *depths = map(int, sys.argv[2:])
+given = {depth: problem(pairs, depth) for depth in depths}
 done("start, make the problem")
 from peers import train_many
 done("import")
-for depth in (1, 4):
+for depth in depths:
     train_many.run(**given[depth])
     done(f"depth {depth}, first")
-for depth in (1, 4):
+for depth in depths:
     train_many.run(**given[depth])
     done(f"depth {depth}, again")
 print(json.dumps(stages))
 """
 
 
-def fresh():
+def fresh(pairs, depths):
     """The seconds of each stage in a new process."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")}
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(pathlib.Path(__file__).parent), os.environ.get("PYTHONPATH", "")]))
-    seen = subprocess.run([sys.executable, "-c", CHILD, str(time.time())], env=environment, check=True, capture_output=True, text=True)
-    return stages(json.loads(seen.stdout))
+    command = [sys.executable, "-c", CHILD, str(time.time()), str(pairs), *map(str, depths)]
+    seen = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    return stages(json.loads(seen.stdout), depths)
 
 
-def stages(seen):
+def stages(seen, depths):
     """Compile and run from the first and second call; the second calls are not part of the total."""
-    again = {depth: seen.pop(f"depth {depth}, again") for depth in (1, 4)}
+    again = {depth: seen.pop(f"depth {depth}, again") for depth in depths}
     result = {name: seconds for name, seconds in seen.items() if not name.startswith("depth")}
     for depth, run in again.items():
         result[f"depth {depth}: compile"] = seen[f"depth {depth}, first"] - run
@@ -61,9 +63,11 @@ def stages(seen):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=3, help="fresh processes")
-    options = parser.parse_args()
+    parser.add_argument("--pairs", type=int, default=480)
+    parser.add_argument("--depths", type=int, nargs="+", default=[1, 4])
+    options = timing.asked(parser, repeats=1, pairs=64, depths=[1])
     print(timing.machine())
-    runs = [fresh() for _ in range(options.repeats)]
+    runs = [fresh(options.pairs, options.depths) for _ in range(options.repeats)]
     rows = []
     for stage in runs[0]:
         seconds = [run[stage] for run in runs]

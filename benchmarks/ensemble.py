@@ -104,7 +104,7 @@ def main():
     parser.add_argument("--pairs", type=int, nargs="+", default=[480, 8192], help="numbers of pairs, multiples of eight")
     parser.add_argument("--depths", type=int, nargs="+", default=[1, 4], help="numbers of layers")
     parser.add_argument("--rounds", type=int, default=4, help="how many turns each peer gets; half as many from 2000 pairs on")
-    options = parser.parse_args()
+    options = timing.asked(parser, pairs=[16], depths=[1], rounds=1)
     print(timing.machine(("jax", "numpy", "torch", "numba")))
     group = started(TITLES)
     validate(group, options.depths)

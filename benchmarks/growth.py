@@ -16,6 +16,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # XLA warns at length when it folds the dense law's constants
 
@@ -43,6 +44,8 @@ ENSEMBLES = {
     "pairs": ({"updates": 180}, [1024, 2048, 4096, 8192, 16384]),
     "updates": ({"pairs": 1024}, [180, 360, 720, 1440, 2880]),
 }
+SMALL = {"width": ({"depth": 2, "samples": 4}, [128, 256]), "depth": ({"width": 128, "samples": 4}, [2, 4])}
+SMALL_ENSEMBLES = {"pairs": ({"updates": 12}, [256, 512])}
 KEPT = {"train_many": True, "train_many, sums": False}  # whether the account of every update is kept
 CHILD = """
 import json, pathlib, sys
@@ -108,10 +111,10 @@ def memory(needs):
     return needs.temp_size_in_bytes + needs.output_size_in_bytes
 
 
-def wide_growth(rounds):
+def wide_growth(rounds, sweeps):
     """Seconds and bytes of K @ v and Q for every size, as {(quantity, size): [(size, processor seconds, bytes, seconds), ...]}."""
     seen = {}
-    for varied, (fixed, values) in SWEEPS.items():
+    for varied, (fixed, values) in sweeps.items():
         for value in values:
             made = list(programs(fixed | {varied: value}))
             seconds = timing.in_turns({name: call for name, call, _ in made}, rounds, seconds=0.2)
@@ -121,10 +124,10 @@ def wide_growth(rounds):
     return {key: points for key, points in seen.items() if key[0] != "forward pass"}
 
 
-def ensemble_growth(rounds):
+def ensemble_growth(rounds, sweeps):
     """The same for `train_many` at depth 1, with the account of every update kept, and with its sums alone."""
     seen = {}
-    for varied, (fixed, values) in ENSEMBLES.items():
+    for varied, (fixed, values) in sweeps.items():
         for value in values:
             sizes = fixed | {varied: value}
             given = problem(sizes["pairs"], 1, epochs=sizes["updates"] // SAMPLES)
@@ -166,14 +169,14 @@ def exponent(points, at):
     return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
 
 
-def passes(rounds):
-    """Q in forward passes at width 512, depth 8 and 64 samples."""
-    sizes = {"width": 512, "depth": 8, "samples": 64}
+def passes(rounds, width=512, depth=8, samples=64):
+    """Q in forward passes at one size."""
+    sizes = {"width": width, "depth": depth, "samples": samples}
     made = {name: call for name, call, _ in programs(sizes)}
     seconds = timing.in_turns(made, rounds)
     base = seconds["forward pass"]
     rows = [[name, f"{1e3 * clock[0]:.2f}", *(f"{a / b:.2f}" for a, b in zip(clock, base, strict=True))] for name, clock in seconds.items()]
-    print("\n**In forward passes**, width 512, depth 8, 64 samples, float64\n")
+    print(f"\n**In forward passes**, width {width}, depth {depth}, {samples} samples, float64\n")
     print(timing.table(["program", "ms", "forward passes, clock", "forward passes, processor"], rows))
 
 
@@ -181,11 +184,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=4, help="how many turns each program gets at each size")
     parser.add_argument("--out", type=pathlib.Path, default=HERE / "results" / "growth.png", help="where the plot goes")
-    options = parser.parse_args()
+    options = timing.asked(parser, rounds=1, out=pathlib.Path(tempfile.gettempdir()) / "whorl-growth-smoke.png")
     print(timing.machine())
-    passes(options.rounds)
+    passes(options.rounds, *((128, 2, 4) if options.smoke else ()))
     print()
-    seen = wide_growth(options.rounds) | ensemble_growth(options.rounds)
+    wide_sweeps, many_sweeps = (SMALL, SMALL_ENSEMBLES) if options.smoke else (SWEEPS, ENSEMBLES)
+    seen = wide_growth(options.rounds, wide_sweeps) | ensemble_growth(options.rounds, many_sweeps)
     rows = [[name, varied, *(f"{exponent(points, at):.2f}" for at in (3, 1, 2))] for (name, varied), points in seen.items()]
     print()
     print(timing.table(["quantity", "in", "exponent time, clock", "exponent time, processor", "exponent memory"], rows))

@@ -19,8 +19,9 @@ MARKS = dict(zip(COLOURS, "os^os", strict=True))
 
 def draw(seen, exponent, path):
     """One panel for each size and kind of cost."""
-    figure, axes = plt.subplots(2, len(COLUMNS), figsize=(12, 6.2), sharex="col", layout="constrained")
-    for column, varied in enumerate(COLUMNS):
+    columns = [varied for varied in COLUMNS if any(size == varied for _, size in seen)]
+    figure, axes = plt.subplots(2, len(columns), figsize=(12, 6.2), sharex="col", layout="constrained")
+    for column, varied in enumerate(columns):
         lines = {name: points for (name, size), points in seen.items() if size == varied}
         for row in (0, 1):
             panel(axes[row, column], varied, lines, row + 1, exponent)

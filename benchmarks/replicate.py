@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import jax
+import timing
 
 from whorl import sweep
 from whorl.study import design, replicate
@@ -27,7 +28,7 @@ def main():
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--studies", nargs="+", default=list(design.PAPER))
     parser.add_argument("--together", action="store_true", help="all studies at once, each with its share of the workers")
-    asked = parser.parse_args()
+    asked = timing.asked(parser, seeds=2, engine="local", studies=["threshold"])
     jax.config.update("jax_enable_x64", True)
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(len(asked.studies) if asked.together else 1) as pool:

@@ -3,11 +3,14 @@
 python benchmarks/reproduce.py
 """
 
+import argparse
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+
+import timing
 
 
 def seconds(*command):
@@ -17,13 +20,16 @@ def seconds(*command):
 
 
 def main():
+    smoke = timing.asked(argparse.ArgumentParser(description=__doc__)).smoke
     with tempfile.TemporaryDirectory() as folder:
-        full, quick = Path(folder) / "full", Path(folder) / "quick"
+        quick = Path(folder) / "quick"
+        full = quick if smoke else Path(folder) / "full"
+        whole = ("whorl_cli", "reproduce", *["--quick"] * smoke, "--out", str(full))
         rows = {
             "whorl --help": seconds("whorl_cli", "--help"),
             "whorl reproduce --quick": seconds("whorl_cli", "reproduce", "--quick", "--out", str(quick)),
-            "whorl reproduce": seconds("whorl_cli", "reproduce", "--out", str(full)),
-            "whorl reproduce, again": seconds("whorl_cli", "reproduce", "--out", str(full)),
+            "whorl reproduce": seconds(*whole),
+            "whorl reproduce, again": seconds(*whole),
             "whorl verify": seconds("whorl_cli", "verify", str(full)),
         }
         size = sum(path.stat().st_size for path in full.rglob("*") if path.is_file())

@@ -5,6 +5,7 @@ Needs a Chromium and the test dependencies. Prints medians of twelve moves, each
     python benchmarks/slider.py
 """
 
+import argparse
 import json
 import statistics
 import sys
@@ -13,6 +14,7 @@ import time
 import urllib.request
 from pathlib import Path
 
+import timing
 from playwright.sync_api import sync_playwright
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -22,15 +24,17 @@ NAMES = {"paths": "both paths have moved", "picture": "all five views of the run
 
 
 def main():
+    smoke = timing.asked(argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)).smoke
+    depth, measure = (1, MEASURE.replace("k < 12", "k < 2")) if smoke else (6, MEASURE)
     with tempfile.TemporaryDirectory() as cache, served(cache) as (address, _), sync_playwright() as play:
         browser = play.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
         while json.load(urllib.request.urlopen(f"{address}status"))["label"]:  # what is warmed in the background would be measured too
             time.sleep(1)
         page = browser.new_context(viewport={"width": 1400, "height": 900}).new_page()
-        page.goto(f"{address}?depth=6&shown=all&turn=fair")
+        page.goto(f"{address}?depth={depth}&shown=all&turn=fair")
         settled(page)
-        page.evaluate(MEASURE)  # what is compiled at a first change is not a slider's time
-        times = page.evaluate(MEASURE)
+        page.evaluate(measure)  # what is compiled at a first change is not a slider's time
+        times = page.evaluate(measure)
         browser.close()
     for name, what in NAMES.items():
         print(f"{what:<28}{statistics.median(times[name]):>6.0f} ms, from {min(times[name])} to {max(times[name])}")

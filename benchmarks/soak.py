@@ -17,6 +17,7 @@ from pathlib import Path
 import jax
 import matplotlib.pyplot as plt
 import psutil
+import timing
 
 from whorl import sweep
 from whorl_cli.sweep import size
@@ -68,7 +69,9 @@ def main():
     parser.add_argument("--shard", type=int, default=8192)
     parser.add_argument("--folder", type=Path, help="where to sweep (default: a temporary folder)")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
-    asked = parser.parse_args()
+    parser.add_argument("--every", type=float, default=5.0, help="seconds between two looks")
+    out = Path(tempfile.gettempdir()) / "whorl-soak-smoke"
+    asked = timing.asked(parser, minutes=0.05, engine="local", shard=256, every=0.2, out=out)
     jax.config.update("jax_enable_x64", True)
     engine = {"local": sweep.InProcess, "gpu": sweep.Devices}.get(asked.engine, lambda: sweep.Processes(asked.workers))()
     design = sweep.parse(DESIGN.format(shard=asked.shard, depth=asked.depth).encode())
@@ -77,7 +80,7 @@ def main():
         folder = asked.folder or Path(spare) / "soak"
 
         def watch():
-            while not over.wait(5.0):
+            while not over.wait(asked.every):
                 rows.append((round(time.monotonic() - begun, 1), cases, memory(), sum(1 for _ in folder.rglob("*"))))
 
         def progress(report):

@@ -7,6 +7,14 @@ import time
 from importlib import metadata
 
 
+def asked(parser, **small):
+    """What the command line asks for; with --smoke every default becomes a tiny one, so that a run takes seconds and means nothing."""
+    parser.add_argument("--smoke", action="store_true", help="tiny sizes: does it still run? The numbers mean nothing")
+    if parser.parse_known_args()[0].smoke:
+        parser.set_defaults(**small)
+    return parser.parse_args()
+
+
 def once(call):
     """Seconds of one call: by the clock, and by the processor over all threads of this process."""
     wall, cpu = time.perf_counter(), time.process_time()

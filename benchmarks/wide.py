@@ -15,6 +15,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import timing
 
 import whorl as wh
 
@@ -70,7 +71,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, default in (("width", 512), ("depth", 8), ("samples", 64), ("repeats", 30)):
         parser.add_argument(f"--{name}", type=int, default=default, help="(default: %(default)s)")
-    asked = parser.parse_args()
+    asked = timing.asked(parser, width=128, depth=2, samples=4, repeats=2)
     jax.config.update("jax_enable_x64", True)
     net = network(asked.width, asked.depth)
     rng = np.random.default_rng(0)

@@ -122,6 +122,16 @@ def test_the_lanes_take_nothing_they_do_not_know(policy, net):
 
 
 @pytest.mark.slow
+def test_pairs_with_two_outputs_train_and_do_not_turn():
+    nets, data = pairs_of(2, widths=(3, 2), epochs=2)
+    result = many(nets, data, wh.native(0.2), record=True)
+    assert_same(result, 1, alone(nets, data, wh.native(0.2), 1))
+    assert not np.any(result.sums.even)
+    assert not np.any(result.sums.handedness)
+    with pytest.raises(ValueError, match="a policy that turns must have at least 3 outputs to turn one sample, but there are 2"):
+        many(nets, data, wh.adaptive(0.2))
+
+
 def test_the_number_of_workers_changes_no_bit():
     nets, data = pairs_of(300)
     one, two = (many(nets, data, wh.adaptive(0.2), workers=workers) for workers in (1, 2))

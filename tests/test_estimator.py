@@ -1,6 +1,7 @@
 """The estimator under scikit-learn's own checks, against the library, and what it refuses."""
 
 import pickle
+import warnings
 
 import jax
 import numpy as np
@@ -14,8 +15,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import composition_regression
 import whorl as wh
 from whorl.baseline import boundary, learn
-from whorl.estimator import LEARNERS, FlowRegressor
+from whorl.estimator import LEARNERS, FlowRegressor, _promised
 
+# Short fits are all that most of these tests need; those about convergence say so themselves.
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 RNG = np.random.default_rng(0)
 X = RNG.dirichlet(np.ones(4), size=40)
 TEACHER = RNG.dirichlet(np.ones(3), size=4)
@@ -92,8 +95,52 @@ def test_the_nonreciprocal_learners_are_their_policies():
 
 
 def test_full_batch_recovers_a_noiseless_teacher():
-    model = FlowRegressor(epochs=10, full_batch=True, mu=1e-3, scale=1.0).fit(X, Y)
+    model = FlowRegressor(epochs=60, full_batch=True, mu=1e-3, scale=1.0).fit(X, Y)
     np.testing.assert_allclose(model.layers_[0], TEACHER.T, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("learner", ["natural", "exponentiated", "reciprocal"])
+def test_a_full_batch_step_does_not_depend_on_the_number_of_rows(learner):
+    one = FlowRegressor(learner=learner, full_batch=True, epochs=5).fit(X, Y)
+    other = FlowRegressor(learner=learner, full_batch=True, epochs=5).fit(np.repeat(X, 3, axis=0), np.repeat(Y, 3, axis=0))
+    # Sums of three times as many numbers round otherwise, by some 1e-16 an update.
+    np.testing.assert_allclose(one.layers_[0], other.layers_[0], rtol=0, atol=1e-14)
+
+
+def test_an_epoch_is_one_pass_over_the_rows_in_every_mode():
+    assert FlowRegressor(epochs=3, full_batch=True).fit(X, Y).n_iter_ == 3
+    assert FlowRegressor(epochs=3).fit(X, Y).n_iter_ == 3 * len(X)
+    assert FlowRegressor(epochs=3, learner="adaptive").fit(X, Y).n_iter_ == 3 * len(X)
+
+
+def test_a_fit_that_has_not_converged_says_so_and_one_that_has_does_not():
+    rng = np.random.default_rng(0)
+    rows = rng.dirichlet(np.ones(4), size=300)
+    aims = rows @ rng.dirichlet(np.ones(3), size=4)
+    with pytest.warns(ConvergenceWarning, match=r"not converged after 30 updates: one more gradient step promises .* raise epochs$"):
+        FlowRegressor(learner="natural", full_batch=True).fit(rows, aims)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = FlowRegressor(learner="natural", full_batch=True, epochs=1000, scale=1.5).fit(rows, aims)
+        same = FlowRegressor(full_batch=True, mu=1e-3, scale=1.0, epochs=60).fit(rows, np.tile([0.2, 0.3, 0.5], (300, 1)))
+    assert model.score(rows, aims) > 0.99999
+    np.testing.assert_allclose(same.predict(rows), np.tile([0.2, 0.3, 0.5], (300, 1)), rtol=0, atol=1e-4)
+
+
+def test_one_sample_at_a_time_never_settles_on_noisy_rows_and_says_so():
+    noisy = np.random.default_rng(1).dirichlet(np.ones(3), size=len(X))
+    with pytest.warns(ConvergenceWarning, match="raise epochs, lower scale or set full_batch=True"):
+        FlowRegressor().fit(X, noisy)
+
+
+def test_what_a_step_promises_is_what_a_short_step_keeps():
+    net = wh.Network.random((4, 3), seed=3, floor=0.1)
+    driven = wh.response(net, X)
+    scores = driven.scores(wh.residual(net, X, Y) / len(X))
+    losses = [float(wh.loss(net.stepped(scores, size), X, Y, mean=True)) for size in (-1e-4, 1e-4)]
+    spread = ((Y - Y.mean(axis=0)) ** 2).sum() / (2 * len(Y))
+    # A central difference of step 1e-4 is right to 1e-8 times a third derivative of order one.
+    assert _promised(net, X, Y) == pytest.approx((losses[0] - losses[1]) / 2e-4 / spread, rel=1e-6)
 
 
 def test_only_proportions_count():
@@ -170,7 +217,7 @@ def test_a_run_that_stops_early_says_so():
         ({"hidden": (0,)}, X, Y, "widths must be positive whole numbers, but one is 0"),
         ({"learner": "adam"}, X, Y, "learner must be one of reciprocal, exponentiated, natural, adaptive, step_matched, but it is 'adam'"),
         ({"learner": "adaptive", "full_batch": True}, X, Y, "full_batch must be False for the learner 'adaptive'"),
-        ({"learner": "adaptive"}, X, Y[:, :2], "the rotational law must have at least 3 outputs to turn one sample, but there are 2"),
+        ({"learner": "adaptive"}, X, Y[:, :2], "a policy that turns must have at least 3 outputs to turn one sample, but there are 2"),
         ({"scale": -1.0}, X, Y, "scale must be greater than 0, but it is -1"),
         ({"epochs": 0}, X, Y, "epochs must be a whole number of at least 1, but it is 0"),
         ({"floor": 2.0}, X, Y, "floor must be at most 1, but it is 2"),

@@ -8,6 +8,7 @@ import pytest
 
 import oracle
 import whorl as wh
+from whorl.foresight import steps
 from whorl.ledger import TERMS, Entry, Ledger, entry
 from whorl.trajectory import added, begin, run, update
 
@@ -220,6 +221,35 @@ def test_the_native_policy_has_an_empty_account():
     pair = wh.train(net, task.inputs, task.targets, policy=wh.native(0.2), epochs=3, seed=2)
     assert [float(getattr(pair.ledger.sums, term)) for term in TERMS] == [0.0] * 4
     assert float(pair.ledger.gap) == 0.0
+
+
+@pytest.mark.parametrize("policy", [wh.native(0.2), wh.rollout(0.2, horizon=1, actions=steps(1.0, 0.5))], ids=["native", "steps"])
+@pytest.mark.parametrize("outputs", [2, 1])
+def test_a_policy_that_never_turns_trains_outputs_that_cannot_turn(policy, outputs):
+    net, task = wh.Network.random((3, outputs), seed=4, floor=0.1), wh.Task.random(3, outputs, seed=5)
+    pair = wh.train(net, task.inputs, task.targets, policy=policy, epochs=2, seed=1)
+    learner = wh.learn(net, task.inputs, task.targets, rule=wh.boundary(wh.leaky(0.1)), scale=0.2, epochs=2, seed=1)
+    # The native learner by another road: 12 updates that each round at 1e-16.
+    np.testing.assert_allclose(pair.native.layers[0], learner.net.layers[0], rtol=0, atol=1e-14)
+    assert pair.completed
+    assert pair.ledger.closed
+    assert float(pair.ledger.sums.even) == float(pair.ledger.sums.handedness) == 0
+    if outputs == 2:
+        assert float(pair.ledger.native) < float(pair.ledger.start)
+
+
+@pytest.mark.parametrize("policy", [wh.adaptive(0.2), wh.step_matched(0.2), wh.rollout(0.2, horizon=1), wh.costate(0.2, horizon=1)])
+def test_a_policy_that_turns_is_refused_where_no_turn_exists(policy):
+    net, task = wh.Network.random((3, 2), seed=4, floor=0.1), wh.Task.random(3, 2, seed=5)
+    with pytest.raises(ValueError, match=r"^a policy that turns must have at least 3 outputs .*, but there are 2: use native\(...\)"):
+        wh.train(net, task.inputs, task.targets, policy=policy, epochs=1, seed=1)
+
+
+def test_a_policy_that_cannot_turn_needs_no_third_output():
+    net, task = wh.Network.random((3, 2), seed=4, floor=0.1), wh.Task.random(3, 2, seed=5)
+    for policy in (wh.adaptive(0.2, gate="never"), wh.step_matched(0.2, omega=0.0)):
+        pair = wh.train(net, task.inputs, task.targets, policy=policy, epochs=2, seed=1)
+        assert float(pair.ledger.gap) == 0
 
 
 def test_flipping_the_turns_reverses_every_sense():

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
+from jax.errors import TracerArrayConversionError
 from jax.typing import ArrayLike
 
 MOST = 2**63  # beyond what any index can hold
@@ -21,6 +22,12 @@ Numbers = ArrayLike | Sequence[Any]
 def known(*values: Any) -> bool:
     """Say whether every value is there to be looked at, rather than traced."""
     return not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(values))
+
+
+def need_known(what: str, instead: str, *values: Any) -> None:
+    """Refuse traced values where a number has to be looked at, and say what to do instead."""
+    if not known(values):
+        raise ValueError(f"{what} must be known, but it is traced here by jit, vmap or a derivative: {instead}")
 
 
 def shown(value: Any) -> str:
@@ -59,16 +66,21 @@ def numpy(name: str, value: Any) -> np.ndarray:
     """Whatever NumPy makes of a value, which must be rectangular."""
     try:
         return np.asarray(value)
+    except TracerArrayConversionError:
+        need_known(name, "give it as a constant", value)
+        raise
     except ValueError as ragged:
         raise ValueError(f"{name} must be a rectangular array of numbers, but its rows have different lengths") from ragged
 
 
 def axes(name: str, value: Any) -> int:
     """How many axes a value has; a traced one says so itself."""
-    return value.ndim if hasattr(value, "ndim") else numpy(name, value).ndim
+    return value.ndim if hasattr(value, "ndim") else (numpy(name, value) if known(value) else jnp.asarray(value)).ndim
 
 
 def _floating(name: str, value: Any, dtype: Any) -> jax.Array:
+    if not known(value):
+        value = jnp.asarray(value)  # a list may hold traced numbers
     if not isinstance(value, jax.Array):
         value = numpy(name, value)
         if value.dtype.kind not in "fiub" and not jnp.issubdtype(value.dtype, jnp.floating):
@@ -120,6 +132,12 @@ def scalar(name: str, value: ArrayLike, *, above: float | None = None, least: fl
         if least is not None and not float(result) >= least:
             raise ValueError(f"{name} must be at least {least:g}, but it is {float(result):g}")
     return result
+
+
+def number(name: str, value: ArrayLike, *, above: float | None = None, least: float | None = None) -> float:
+    """A finite real number that decides something in Python, and so cannot be traced."""
+    need_known(name, "give it as a constant", value)
+    return float(scalar(name, value, above=above, least=least))
 
 
 def instance(name: str, value: Any, kind: type) -> None:

@@ -20,7 +20,7 @@ and $\varphi$ by $s / 4$ (no deviation exceeds half its range), so that the brac
 $s = 1.8$. Beyond that an entry whose circle has crossed the boundary is given the weight zero, which stops the run.
 
 *Gauss-Newton.* $M = S S^\mathsf{T}$ with blocks $S_a = \sqrt{\rho_a}\,\mathrm{diag}(u)(I - uu^\mathsf{T})$, and $d = Sz$ makes the problem
-an ordinary one, $\min_z \|e - JSz\|^2 + \mu\|z\|^2$. Its velocity is that of the law `leaky(mu)` (Sec. III), reached without $K$.
+an ordinary one, $\min_z \|e - JSz\|^2 + \mu\|z\|^2$. Its velocity is that of the law `leaky(mu)` (Sec. IV), reached without $K$.
 """
 
 from abc import abstractmethod
@@ -40,7 +40,7 @@ from whorl.policy import Scores, envelope
 from whorl.response import jacobian, response
 from whorl.schedule import Order, drawn
 from whorl.system import Fields, System, checked_data, unravel
-from whorl.trajectory import how_it_ended, mean_loss
+from whorl.trajectory import counted, first, how_it_ended, mean_loss
 
 
 class Rule(eqx.Module):
@@ -119,14 +119,14 @@ class Run(eqx.Module):
     loss: Float[Array, ""]  # after the last
     losses: Float[Array, "made"] | None  # after every update, where they were kept
     steps: Float[Array, "made"] | None  # the size of every update, where they were kept
-    schedule: Int[np.ndarray, "updates"]
+    schedule: Order
     driving: int = eqx.field(static=True)  # residuals behind each update: 1, or all samples
-    made: int = eqx.field(static=True)  # updates made before the end, or before it stopped
+    made: Int[Array, ""] | int  # updates made before the end, or before it stopped
 
     @property
-    def completed(self) -> bool:
+    def completed(self) -> bool | Bool[Array, ""]:
         """Whether every scheduled update was made."""
-        return self.made == self.schedule.size
+        return self.made == self.schedule.shape[-1]
 
     @property
     def status(self) -> str:
@@ -200,8 +200,9 @@ def learn(
     """Let one learner run under the envelope of `scale`.
 
     `schedule`, `epochs` and `seed` mean what they mean to `train`, and the same seed shows the same samples in the same order. With
-    `full_batch` all residuals drive every update and the schedule only counts them, so that no seed is needed. `record` keeps the loss
-    and the step of every update.
+    `full_batch` all residuals, summed, drive every update, and the schedule only counts them: no seed is needed, and an epoch makes as many
+    updates as there are samples. `record` keeps the loss and the step of every update; inside `jax.jit` and `vmap` a run that stops
+    early cannot shorten it, and rows from `made` on are zero.
 
     Examples:
         >>> run = wh.learn(net, x, y, rule=wh.exponentiated_gradient(), scale=0.2, epochs=2, seed=0)
@@ -217,8 +218,8 @@ def learn(
     # Samples that only wait for their turn may be padded; those that are all read at every update may not.
     rows = (inputs, targets) if full_batch or record else (_padded(inputs), _padded(targets))
     final, kept = _run(rule, *rows, start, size, _padded(order), jnp.asarray(order.size, dtype=jnp.int32), full_batch, record)
-    made = int(final.number)
-    losses, steps = (None, None) if kept is None else (kept[0][:made], kept[1][:made])
+    made = counted(final.number)
+    losses, steps = (None, None) if kept is None else first(made, first(order.size, kept))
     begun, ended = mean_loss(system, inputs, targets), mean_loss(final.system, inputs, targets)
     return Run(final.system, begun, ended, losses, steps, order, inputs.shape[0] if full_batch else 1, made)
 
@@ -241,25 +242,23 @@ def _run(
 ) -> tuple[State, tuple[Array, ...] | None]:
     """Make updates until the schedule ends or the learner stops. `order` is padded, and `count` of its entries are meant."""
 
-    def body(carry: tuple) -> tuple:
-        before, kept = carry
-        sample = order[before.number]
+    def make(before: State, sample: Array) -> tuple[State, tuple[Array, ...] | None]:
         rows = (inputs, targets) if full_batch else (inputs[sample][None, :], targets[sample][None, :])
         state, size = update(rule, *rows, before, scale)
-        if kept is not None:
-            info = (mean_loss(state.system, inputs, targets), size)
-            kept = tuple(column.at[before.number].set(value) for column, value in zip(kept, info, strict=True))
-        return state, kept
+        return state, (mean_loss(state.system, inputs, targets), size) if record else None
 
-    empty = (jnp.zeros(order.shape, dtype=inputs.dtype),) * 2 if record else None
-    return jax.lax.while_loop(lambda carry: carry[0].running & (carry[0].number < count), body, (start, empty))
+    def skip(state: State, _sample: Array) -> tuple[State, tuple[Array, ...] | None]:
+        return state, (jnp.zeros((), dtype=inputs.dtype),) * 2 if record else None
+
+    # A scan, since a loop of open length has no reverse mode; what is left of it after the end costs next to nothing.
+    return jax.lax.scan(lambda state, sample: jax.lax.cond(state.running & (state.number < count), make, skip, state, sample), start, order)
 
 
-def _padded(rows: ArrayLike) -> Array:
+def _padded(rows: Array | np.ndarray) -> Array:
     """The rows with zeros behind them to the next power of two, so that runs of many lengths share few compiled loops."""
-    given = np.asarray(rows)
-    room = (1 << (len(given) - 1).bit_length()) - len(given)
-    return jnp.asarray(np.pad(given, [(0, room)] + [(0, 0)] * (given.ndim - 1)))
+    room = (1 << (len(rows) - 1).bit_length()) - len(rows)
+    widths = [(0, room)] + [(0, 0)] * (rows.ndim - 1)
+    return jnp.asarray(np.pad(np.asarray(rows), widths)) if _check.known(rows) else jnp.pad(rows, widths)
 
 
 def _order(samples: int, epochs: int | None, seed: int | np.random.Generator | None, schedule: Any, full_batch: bool) -> Order:

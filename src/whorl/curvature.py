@@ -37,16 +37,19 @@ class Curvature(eqx.Module):
     @property
     def favourable(self) -> bool:
         """Whether the mean of the two turns lands below the reciprocal step, by more than round-off."""
+        _check.need_known("the coefficient", "compare it with 0 as an array", self.coefficient)
         return bool(self.coefficient < -self.roundoff)
 
     @property
     def neutral(self) -> bool:
         """Whether the coefficient is zero, up to round-off: to second order a turn changes nothing."""
+        _check.need_known("the coefficient", "compare it with 0 as an array", self.coefficient)
         return bool(abs(self.coefficient) <= self.roundoff)
 
     @property
     def predicted(self) -> bool:
         """Whether the driving sample alone predicts a favourable turn (ratio above one)."""
+        _check.need_known("the ratio", "compare it with 1 as an array", self.ratio)
         return bool(self.ratio > 1)
 
     def __str__(self) -> str:

@@ -25,7 +25,7 @@ from whorl._programs import lane_program as _lane_program
 from whorl.feedback import Leaky
 from whorl.foresight import Rollout
 from whorl.ledger import TERMS, Entry, Outcome
-from whorl.policy import Adaptive, Native, Policy, StepMatched, always, curvature_gate, never
+from whorl.policy import Adaptive, Native, Policy, StepMatched, always, check_turn, curvature_gate, never
 from whorl.schedule import checked_order, checked_turns
 from whorl.systems.layered import Network
 from whorl.trajectory import begin, run, train
@@ -94,6 +94,8 @@ def stack(nets: Sequence[Network]) -> Network:
             raise ValueError(
                 f"nets must share the widths {nets[0].widths} and one type, but network {number} has {net.widths}, {net.dtype}"
             )
+    if not _check.known(nets):
+        return jax.tree.map(lambda *leaves: jnp.stack(leaves), *nets)
     return jax.tree.map(lambda *leaves: jnp.asarray(np.stack([np.asarray(leaf) for leaf in leaves])), *nets)
 
 
@@ -123,12 +125,15 @@ def train_many(
         >>> many.made.tolist()
         [2, 2]
     """
+    instead = "map train over the pairs with jax.vmap"
+    _check.need_known("what train_many trains", instead, nets, inputs, targets, policy, schedule, turns)
     data = _checked_data(nets, inputs, targets, schedule, turns)
     if not isinstance(policy, Policy):
         raise ValueError(
             f"policy must be native(...), step_matched(...), adaptive(...) or your own Policy, but it is {_check.shown(policy)}"
         )
     policy.check(data[0].shape[1], data[2].shape[1], data[0].shape[0])
+    check_turn(policy, jax.tree.map(lambda leaf: leaf[0], nets))
     workers = (os.cpu_count() or 1) if workers is None else _check.count("workers", workers)
     size = _checked_chunk(chunk)
     kind = _lane_kind(nets, policy)

@@ -14,16 +14,18 @@ import warnings
 from typing import TYPE_CHECKING, Any, Self
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
-from whorl import _check
+from whorl import _check, simplex
 from whorl.baseline import Rule, Run, boundary, exponentiated_gradient, gauss_newton, learn, natural_gradient
 from whorl.feedback import leaky, rotational
 from whorl.policy import Policy, adaptive, step_matched
+from whorl.system import loss
 from whorl.systems.layered import Network
 from whorl.trajectory import Pair, train
 
@@ -47,6 +49,7 @@ else:
     from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
 Rows = Float[np.ndarray, "samples _parts"]
+ENOUGH = 1e-5  # of R squared: what one more gradient step may still promise after a fit that has converged
 LEARNERS = ("reciprocal", "exponentiated", "natural", "adaptive", "step_matched")
 
 
@@ -58,10 +61,10 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         learner: "reciprocal" (the leaky law, which is damped metric Gauss-Newton), "exponentiated" or "natural" (gradients), or a
             nonreciprocal policy, "adaptive" or "step_matched", which needs at least three output parts.
         scale: the step scale s of the envelope.
-        epochs: how often every sample is shown.
+        epochs: passes over the rows, each of which makes one update per row, or a single one with `full_batch`.
         mu: the leak of the learners that solve.
         omega: the amount of turning of the nonreciprocal ones.
-        full_batch: whether all samples drive every update; not for the nonreciprocal learners.
+        full_batch: whether the mean over all samples drives every update; not for the nonreciprocal learners.
         imbalance: spread of the random initial columns.
         floor: share of every initial column that is spread evenly.
         normalise: close rows to unit mass; if not, they must have it.
@@ -70,9 +73,13 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     After `fit`: `layers_`, the matrices from input to output; `n_iter_`, the number of updates; `loss_`, the mean loss at the end;
     `n_features_in_`, and `feature_names_in_` where the inputs had names.
 
+    Warns with scikit-learn's ConvergenceWarning where the fit stops early, or where one natural gradient step of unit size would
+    still raise the R squared of the fitted rows by more than 1e-5. One sample at a time never settles on noisy rows: a smaller
+    `scale` or `full_batch` does.
+
     Examples:
         >>> from whorl.estimator import FlowRegressor
-        >>> model = FlowRegressor(epochs=20).fit(np.asarray(x), np.asarray(y))
+        >>> model = FlowRegressor(full_batch=True, mu=1e-3, scale=1.0).fit(np.asarray(x), np.asarray(y))
         >>> round(float(model.predict([[2.0, 1.0, 1.0]]).sum()), 12)
         1.0
     """
@@ -117,13 +124,18 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         inputs, targets = self._closed("X", X), self._closed("y", y)
         seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=2)
         with jax.enable_x64(True):
-            net = self._network(inputs.shape[1], targets.shape[1], int(seeds[0]))
+            net = self._network(inputs, targets, int(seeds[0]))
             result = self._learned(net, inputs, targets, int(seeds[1]))
             final = result.system if isinstance(result, Run) else result.nonreciprocal
             # Plain arrays can be pickled, and read without JAX.
             self.layers_ = [np.asarray(layer) for layer in final.layers]
+            promised = _promised(final, inputs, targets)
         if not result.completed:
             warnings.warn(result.status, ConvergenceWarning, stacklevel=2)
+        elif promised > ENOUGH:
+            advice = "raise epochs" if self.full_batch else "raise epochs, lower scale or set full_batch=True"
+            told = f"the fit has not converged after {result.made} updates: one more gradient step promises {promised:.1e} of R squared"
+            warnings.warn(f"{told}; {advice}", ConvergenceWarning, stacklevel=2)
         self.n_iter_ = result.made
         self.loss_ = float(np.sum((targets - self._flow(inputs)) ** 2) / (2 * len(inputs)))
         return self
@@ -166,12 +178,14 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         with jax.enable_x64(True):
             return np.asarray(_check.compositions(name, rows, rows.shape[1], np.float64))
 
-    def _network(self, inputs: int, outputs: int, seed: int) -> Network:
+    def _network(self, inputs: Rows, targets: Rows, seed: int) -> Network:
         try:
-            widths = (inputs, *self.hidden, outputs)
+            widths = (inputs.shape[1], *self.hidden, targets.shape[1])
         except TypeError as single:
             raise ValueError(f"hidden must be a row of widths, but it is {self.hidden!r}") from single
-        return Network.random(widths, seed=seed, imbalance=self.imbalance, floor=self.floor)
+        # Rates divide the sum over all samples into a mean, and stiffen the damping likewise: no step depends on the number of rows.
+        rates = 1 / len(inputs) if self.full_batch else 1.0
+        return Network.random(widths, seed=seed, imbalance=self.imbalance, floor=self.floor, rates=rates)
 
     def _learned(self, net: Network, inputs: Rows, targets: Rows, seed: int) -> Run | Pair:
         learner = self._learner()
@@ -179,9 +193,10 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             if self.full_batch:
                 raise ValueError(f"full_batch must be False for the learner {self.learner!r}, which turns one sample, but it is True")
             return train(net, inputs, targets, policy=learner, epochs=self.epochs, seed=seed, record=False)
-        return learn(
-            net, inputs, targets, rule=learner, scale=self.scale, epochs=self.epochs, seed=seed, full_batch=self.full_batch, record=False
-        )
+        shown = {"epochs": self.epochs}
+        if self.full_batch:  # one update a pass: the schedule says how many, and whom it names does not matter
+            shown = {"schedule": np.zeros(_check.count("epochs", self.epochs), dtype=int)}
+        return learn(net, inputs, targets, rule=learner, scale=self.scale, seed=seed, full_batch=self.full_batch, record=False, **shown)
 
     def _learner(self) -> Rule | Policy:
         """What learns, by name. Asked for one by one, so that a parameter is checked only where it matters."""
@@ -197,3 +212,12 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 policy = adaptive if self.learner == "adaptive" else step_matched
                 return policy(self.scale, omega=self.omega, law=rotational(base=leaky(self.mu)))
         raise ValueError(f"learner must be one of {', '.join(LEARNERS)}, but it is {self.learner!r}")
+
+
+def _promised(net: Network, inputs: Rows, targets: Rows) -> float:
+    """How much a natural gradient step of unit size would add to R squared, to first order: the squared metric norm of the gradient."""
+    slopes = jax.grad(lambda layers: loss(net.with_layers(layers), inputs, targets, mean=True))(net.layers)
+    fall = sum(float(jnp.sum(slope * simplex.velocity(p, slope))) for p, slope in zip(net.layers, slopes, strict=True))
+    spread = np.sum((targets - targets.mean(axis=0)) ** 2)
+    # Targets that are all alike have no spread, and R squared no meaning: their size takes its place.
+    return fall * 2 * len(targets) / float(max(spread, ENOUGH * np.sum(targets**2)))

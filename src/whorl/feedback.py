@@ -210,7 +210,7 @@ def repair(tol: float = 1e-10) -> Repair:
         >>> bool(np.allclose(K @ wh.repair()(K, e), e))
         True
     """
-    tol = float(_check.scalar("tol", tol, least=0.0))
+    tol = _check.number("tol", tol, least=0.0)
     if tol >= 1:
         raise ValueError(f"tol must be less than 1, but it is {tol:g}")
     return Repair(tol)

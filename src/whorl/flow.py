@@ -13,7 +13,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from whorl import _check
 from whorl._check import Numbers
@@ -34,7 +34,7 @@ class Flow(eqx.Module):
     times: Float[Array, "times"]
     system: System  # every array has a leading axis: the times
     residual: Float[Array, "times samples out"]  # of the samples that drive the learning
-    steps: int = eqx.field(static=True)  # steps the solver took
+    steps: Int[Array, ""] | int  # steps the solver took
 
     @property
     def loss(self) -> Float[Array, "times"]:
@@ -62,7 +62,8 @@ def flow(
     """Let `system` learn under `law` and return its state at `times`, the first of which is the start.
 
     The residuals of all samples drive the learning, or that of the `selected` one. `rtol` and `atol` bound the error of each step in
-    the coordinates of the blocks, which are logarithms for columns and positive numbers.
+    the coordinates of the blocks, which are logarithms for columns and positive numbers. A path that cannot arrive is an error, also
+    inside `jax.jit`; derivatives of both modes go through the steps that the solver took.
 
     Examples:
         >>> path = wh.flow(net, x, y, wh.repair(), [0.0, 1.0], selected=0)
@@ -76,15 +77,16 @@ def flow(
     instants = _checked_times(times, system.dtype)
     law.check(response(system, inputs))
     charts, steps, reached = _solve(system, inputs, targets, law, instants, rtol, atol, max_steps)
-    if not bool(reached):
-        raise ValueError(
-            f"max_steps must be enough to reach time {float(instants[-1]):g}, but {int(steps)} steps were not: "
-            "the motion is too stiff for the tolerances, or it runs into the boundary of a simplex"
-        )
+    why = "the motion is too stiff for the tolerances, or it runs into the boundary of a simplex"
+    if not _check.known(reached):
+        charts = eqx.error_if(charts, ~reached, f"max_steps must be enough to reach the last time, but {max_steps} steps were not: {why}")
+    elif not reached:
+        last = float(instants[-1])
+        raise ValueError(f"max_steps must be enough to reach time {last:g}, but {int(steps)} steps were not: {why}")
     path = jax.vmap(lambda z: _at(system, z))(charts)
     residual = jax.vmap(lambda one: targets - one.outputs(inputs))(path)
     _check.finite("the flow", path, residual)
-    result = Flow(instants, path, residual, int(steps))
+    result = Flow(instants, path, residual, int(steps) if _check.known(steps) else steps)
     for number in range(instants.shape[0]):
         law.check(response(result.at(number), inputs))
     return result
@@ -112,6 +114,8 @@ def _solve(
         stepsize_controller=diffrax.ClipStepSizeController(diffrax.PIDController(rtol=rtol, atol=atol), step_ts=times),
         max_steps=max_steps,
         throw=False,
+        # The one adjoint through which derivatives of both modes pass; a plain call costs the same with any.
+        adjoint=diffrax.DirectAdjoint(),
     )
     assert solution.ys is not None
     return solution.ys, solution.stats["num_steps"], diffrax.is_successful(solution.result)
@@ -127,7 +131,7 @@ def _checked_times(times: Numbers, dtype: Any) -> Float[Array, "times"]:
     instants = _check.array("times", times, 1, dtype)
     if instants.shape[0] < 2:
         raise ValueError(f"times must name at least a start and an end, but it holds {instants.shape[0]}")
-    gaps = np.diff(np.asarray(instants))
+    gaps = np.diff(np.asarray(instants)) if _check.known(instants) else np.ones(1)
     if (gaps <= 0).any():
         where = int(np.argmax(gaps <= 0))
         raise ValueError(f"times must increase, but time {where + 1} is {float(instants[where + 1]):g} after {float(instants[where]):g}")

@@ -26,7 +26,7 @@ from jaxtyping import Array, Float, Int
 from whorl import _check
 from whorl._check import Numbers
 from whorl.feedback import Rotational
-from whorl.policy import Decision, Policy, View, always, checked, envelope, reserved
+from whorl.policy import Decision, Policy, View, always, checked, envelope, parts, reserved
 from whorl.response import response
 from whorl.system import System
 from whorl.trajectory import mean_loss
@@ -59,6 +59,10 @@ class Rollout(Policy):
     angles: Float[Array, "*pairs updates"] | None
     errors: Float[Array, "*pairs updates actions"] | None
 
+    @property
+    def turns(self) -> bool:
+        return super().turns and not (_check.known(self.amounts) and not np.any(self.amounts))
+
     def seen(self, view: View) -> View:
         """The view with its turning score replaced by that of the residual rotated by the update's angle, where there are angles."""
         if self.angles is None:
@@ -90,7 +94,8 @@ class Rollout(Policy):
 
     def decide(self, view: View) -> Decision:
         steps, amounts = self.options(view)
-        best = jnp.argmin(self.ends(view))
+        # Which is best does not change under a small change: nothing to differentiate, and the loop ahead has no reverse mode.
+        best = jnp.argmin(jax.lax.stop_gradient(self).ends(jax.lax.stop_gradient(view)))
         return Decision(steps[best], amounts[best], best.astype(jnp.int32))
 
     def check(self, samples: int, updates: int, pairs: int | None) -> None:
@@ -101,7 +106,7 @@ class Rollout(Policy):
             table = getattr(self, name)
             if table is not None and table.shape != shape:
                 raise ValueError(f"{name} must have shape {shape}, but its shape is {table.shape}")
-        if self.foreseen is not None and int(jnp.max(self.foreseen)) >= samples:
+        if self.foreseen is not None and _check.known(self.foreseen) and int(jnp.max(self.foreseen)) >= samples:
             raise ValueError(f"foreseen must name samples from 0 to {samples - 1}, but one is {int(jnp.max(self.foreseen))}")
 
     def per_pair(self) -> Any:
@@ -156,7 +161,7 @@ class Costate(Policy):
 def native_step(policy: Policy, system: System, inputs: Array, targets: Array, sample: Array) -> System:
     """One update of the native learner."""
     driven = response(system, inputs[sample][None, :])
-    straight = driven.scores(policy.law.parts(driven, targets[sample][None, :] - driven.predictions)[0])
+    straight = driven.scores(parts(policy.law, driven, targets[sample][None, :] - driven.predictions)[0])
     return system.stepped(straight, envelope(policy.scale, system, straight))
 
 
@@ -226,13 +231,13 @@ def _checked_actions(actions: Any) -> tuple[Array, Array]:
     given = _check.listed("actions", actions)
     if not given or any(not hasattr(one, "__len__") or len(one) != 2 for one in given):
         raise ValueError(f"actions must be pairs of an amount and a fraction, but they are {_check.shown(actions)}")
-    table = np.asarray(_check.array("actions", given, 2))
-    bad = (table[:, 1] < 0) | (table[:, 1] > 1)
+    table = _check.array("actions", given, 2)
+    fractions = np.array([float(one[1]) for one in given]) if _check.known(given) else np.zeros(1)
+    bad = (fractions < 0) | (fractions > 1)
     if bad.any():
-        raise ValueError(
-            f"actions must take a fraction from 0 to 1 of the step, but action {int(np.argmax(bad))} takes {table[bad][0, 1]:g}"
-        )
-    return jnp.asarray(table[:, 0]), jnp.asarray(table[:, 1])
+        where = int(np.argmax(bad))
+        raise ValueError(f"actions must take a fraction from 0 to 1 of the step, but action {where} takes {fractions[where]:g}")
+    return table[:, 0], table[:, 1]
 
 
 def _checked_order(foreseen: Any) -> Array | None:

@@ -59,6 +59,7 @@ class Integrability(eqx.Module):
     @property
     def closed(self) -> bool:
         """Whether the field can be a gradient here, as far as the precision can tell."""
+        _check.need_known("the rotation", "compare it with tol as an array", self.rotation)
         return self.verdict == "closed"
 
     def __str__(self) -> str:
@@ -116,7 +117,7 @@ def integrability(field: Field, point: Sequence[Numbers], *, tol: float | None =
     whole, skew = jnp.linalg.norm(local), jnp.linalg.norm((local - local.T) / 2)
     slack = _precision.noise(local.dtype, len(local)) * jnp.linalg.norm(jnp.abs(frame).T @ terms @ jnp.abs(frame))
     share, roundoff = (jnp.where(whole > 0, size / jnp.where(whole > 0, whole, 1.0), 0.0) for size in (skew, slack))
-    asked = None if tol is None else float(_check.scalar("tol", tol, least=0.0))
+    asked = None if tol is None else _check.number("tol", tol, least=0.0)
     return Integrability(_covector(field, blocks, tangents), slopes.T - slopes, share, roundoff, asked)
 
 

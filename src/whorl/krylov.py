@@ -78,7 +78,7 @@ def krylov(law: SpectralLaw, *, tol: float = 1e-10, most: int = 256) -> Krylov:
     """
     if not isinstance(law, SpectralLaw):
         raise ValueError(f"law must be a spectral law such as leaky(0.1), but it is {_check.shown(law)}")
-    return Krylov(law, float(_check.scalar("tol", tol, above=0.0)), _check.count("most", most))
+    return Krylov(law, _check.number("tol", tol, above=0.0), _check.count("most", most))
 
 
 @eqx.filter_jit

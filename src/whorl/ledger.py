@@ -11,6 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from whorl import _check
+
 TERMS = ("even", "handedness", "step", "drift")
 
 
@@ -80,6 +82,7 @@ class Ledger(eqx.Module):
     @property
     def closure(self) -> float:
         """How far the four sums are from the gap, relative to the largest loss involved."""
+        _check.need_known("the account", "close it outside, or compare sums.total with gap as arrays", self.sums)
         size = max(float(self.start), float(self.nonreciprocal), float(self.native), float(np.finfo(float).tiny))
         return abs(float(self.sums.total) - float(self.gap)) / size
 

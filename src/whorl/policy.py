@@ -20,8 +20,8 @@ from jaxtyping import Array, Bool, Float, Int
 
 from whorl import _check
 from whorl.feedback import Rotational, leaky, rotational
-from whorl.response import response
-from whorl.system import Block, System
+from whorl.response import Response, response
+from whorl.system import Block, Fields, System
 
 Scores = tuple[Block, ...]
 
@@ -95,6 +95,11 @@ class Policy(eqx.Module):
     @abstractmethod
     def decide(self, view: View) -> Decision:
         """Say how far to step along b + sigma * amount * r, and the amount."""
+
+    @property
+    def turns(self) -> bool:
+        """Whether this policy may ever turn; only then does it need outputs that can be turned."""
+        return self.gate is not never and not (_check.known(self.omega) and float(self.omega) == 0)
 
     def seen(self, view: View) -> View:
         """The view with which this policy replaces the plain one, for itself and for the ledger; most do not."""
@@ -180,7 +185,7 @@ def look(
     order, turns = (jnp.asarray(sample)[None], jnp.asarray(turn)[None]) if plan is None else plan
     driven = response(system, x)
     error = y - driven.predictions
-    straight, turning = (driven.scores(potential) for potential in law.parts(driven, error))
+    straight, turning = (driven.scores(potential) for potential in parts(law, driven, error))
     _, moved, bent = system.jet(x, turning)
     return View(
         system,
@@ -196,6 +201,25 @@ def look(
         order,
         turns,
     )
+
+
+def parts(law: Rotational, driven: Response, error: Fields) -> tuple[Fields, Fields]:
+    """The potentials of the reciprocal and the rotational score. A single direction leaves nothing to turn: the second is zero."""
+    if can_turn(law, driven.system):
+        return law.parts(driven, error)
+    return law.base.potentials(driven, law.alpha * error)[0], jnp.zeros_like(error)
+
+
+def can_turn(law: Rotational, system: System) -> bool:
+    """Whether the residual of one sample has room for a turn, which takes two directions; a skew matrix that was given is believed."""
+    return law.skew is not None or system.basis().shape[1] > 1
+
+
+def check_turn(policy: Policy, system: System) -> None:
+    """Refuse a policy that would turn where no turn exists."""
+    if policy.turns and not can_turn(policy.law, system):
+        rule = "a policy that turns must have at least 3 outputs to turn one sample"
+        raise ValueError(f"{rule}, but there are {system.sizes[1]}: use native(...), which never turns")
 
 
 def curvature_gate(view: View) -> Bool[Array, ""]:

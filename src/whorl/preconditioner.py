@@ -60,7 +60,7 @@ def preconditioner(response: Response, law: SpectralLaw, *, tol: float = 1e-10) 
     _check.instance("response", response, Response)
     if not isinstance(law, SpectralLaw):
         raise ValueError(f"law must be a spectral law, since only these are preconditioned gradients, but it is {_check.shown(law)}")
-    spectrum = response.spectrum(tol=float(_check.scalar("tol", tol, least=0.0)))
+    spectrum = response.spectrum(tol=_check.number("tol", tol, least=0.0))
     kept = spectrum.kept > 0
     # Where a mode does not count, r is asked at the largest eigenvalue: it need not be defined off the spectrum.
     safe = jnp.where(kept, spectrum.eigenvalues, spectrum.eigenvalues[0])

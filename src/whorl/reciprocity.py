@@ -28,6 +28,8 @@ SENTENCES = {
 class ClosedLoop(eqx.Module):
     """From residual to velocity, in zero-sum coordinates. Make one with `closed_loop`.
 
+    Under `jax.jit`, `vmap` or a derivative the rank of K, and with it the identifiable fields, cannot be known; the loop itself is.
+
     Examples:
         >>> wh.closed_loop(wh.response(net, x, selected=0), wh.direct()).restricted().shape
         (2, 2)
@@ -35,7 +37,7 @@ class ClosedLoop(eqx.Module):
 
     response: Response
     reduced: Matrix
-    identifiable: Float[Array, "n rank"]  # orthonormal basis of the range of K
+    identifiable: Float[Array, "n rank"] | None  # orthonormal basis of the range of K; None where the loop was traced
     roundoff: float = eqx.field(static=True)  # relative size of what the product K B may have got wrong
 
     def dense(self) -> Matrix:
@@ -46,6 +48,8 @@ class ClosedLoop(eqx.Module):
 
     def restricted(self) -> Float[Array, "rank rank"]:
         """The loop on the identifiable fields."""
+        if self.identifiable is None:
+            raise ValueError("the loop must be made outside jit, vmap and derivatives to know its rank, but it was traced: use reduced")
         return self.identifiable.T @ self.reduced @ self.identifiable
 
 
@@ -159,11 +163,13 @@ def closed_loop(response: Response, law: Law, *, tol: float = 1e-10) -> ClosedLo
     _check.instance("response", response, Response)
     if not isinstance(law, Law):
         raise ValueError(f"law must be a boundary law such as direct() or leaky(0.1), but it is {_check.shown(law)}")
-    tol = float(_check.scalar("tol", tol, least=0.0))
+    tol = _check.number("tol", tol, least=0.0)
     need_directions(response)
     physical, boundary = response.reduced(), law.matrix(response)
     loop = physical @ boundary
     _check.finite("the closed loop", loop)
+    if not _check.known(physical, boundary):
+        return ClosedLoop(response, loop, None, 0.0)
     left, sizes, _ = np.linalg.svd(np.asarray(physical))
     rank = int(np.sum(sizes > response.resolved(tol) * sizes[0])) if sizes[0] > 0 else 0
     if rank == 0:
@@ -191,8 +197,9 @@ def certify(loop: ClosedLoop, *, tol: float | None = None) -> Certificate:
         'cannot tell'
     """
     _check.instance("loop", loop, ClosedLoop)
+    _check.need_known("the loop to certify", "certify it outside, or use the skew part of closed_loop(...).reduced", loop)
     matrix = loop.restricted()
-    limit = _precision.tolerance(loop.roundoff) if tol is None else float(_check.scalar("tol", tol, least=0.0))
+    limit = _precision.tolerance(loop.roundoff) if tol is None else _check.number("tol", tol, least=0.0)
     values = np.linalg.eigvals(np.asarray(matrix)).astype(complex)
     order = np.lexsort((np.imag(values), np.real(values)))
     return Certificate((matrix + matrix.T) / 2, (matrix - matrix.T) / 2, jnp.asarray(values[order]), limit, loop.roundoff)

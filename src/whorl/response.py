@@ -47,6 +47,7 @@ class Spectrum(eqx.Module):
     @property
     def rank(self) -> int:
         """The number of modes that can be told from zero."""
+        _check.need_known("the spectrum", "ask for the rank outside, or use kept", self.eigenvalues)
         return int(np.sum(np.asarray(self.kept)))
 
     @property
@@ -143,7 +144,7 @@ class Response(eqx.Module):
     def spectrum(self, *, tol: float = 1e-10) -> Spectrum:
         """Eigenvalues, rank and condition number on the fields that can be reached."""
         need_matched(self, "spectrum")
-        tol = float(_check.scalar("tol", tol, least=0.0))
+        tol = _check.number("tol", tol, least=0.0)
         need_directions(self)
         return Spectrum(*_decomposed(self), self.resolved(tol))
 

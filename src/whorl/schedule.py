@@ -2,13 +2,14 @@
 
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Array, Int
 
 from whorl import _check, _construct
 from whorl._check import Numbers
 
-Order = Int[np.ndarray, "updates"]
+Order = Int[np.ndarray, "updates"] | Int[Array, "updates"]  # traced ones are JAX's
 
 
 def fixed(samples: int, epochs: int) -> Order:
@@ -48,10 +49,13 @@ def fair_turns(updates: int, seed: int | np.random.Generator) -> Order:
 
 
 def checked_order(order: Any, samples: int) -> Order:
-    """A user's own order: whole numbers that name samples."""
-    given = _check.numpy("schedule", order)
+    """A user's own order: whole numbers that name samples. Of a traced one only shape and type can be checked."""
+    traced = not _check.known(order)
+    given = jnp.asarray(order) if traced else _check.numpy("schedule", order)
     if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iu":
         raise ValueError(f"schedule must be a row of whole numbers, but its shape is {given.shape} and its type {given.dtype}")
+    if traced:
+        return given.astype(np.int32)
     bad = (given < 0) | (given >= samples)
     if bad.any():
         where = int(np.argmax(bad))
@@ -61,9 +65,12 @@ def checked_order(order: Any, samples: int) -> Order:
 
 def checked_turns(turns: Numbers, updates: int) -> Order:
     """A user's own turns: +1 or -1 for every update."""
-    given = _check.numpy("turns", turns)
+    traced = not _check.known(turns)
+    given = jnp.asarray(turns) if traced else _check.numpy("turns", turns)
     if given.shape != (updates,):
         raise ValueError(f"turns must have one entry an update, {updates}, but the shape is {given.shape}")
+    if traced:
+        return given.astype(np.int32)
     bad = (given != 1) & (given != -1)
     if bad.any():
         where = int(np.argmax(bad))

@@ -71,12 +71,18 @@ def covariance(column: Float[Array, "d"]) -> Float[Array, "d d"]:
     return jnp.diag(jnp.sum(flows, axis=1)) - flows
 
 
+def safe_root(values: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """The square root of numbers that are not negative, with the derivative zero where they are zero, instead of infinite."""
+    positive = values > 0
+    return jnp.where(positive, jnp.sqrt(jnp.where(positive, values, 1.0)), 0.0)
+
+
 def covariance_root(column: Float[Array, "d"]) -> Float[Array, "d d"]:
     r"""A square root $S = \mathrm{diag}(u)(I - uu^\mathsf{T})$ of $Q(p) = SS^\mathsf{T}$, with $u = \sqrt p$.
 
     Its diagonal is a sum, so that no subtraction spoils it.
     """
-    root = jnp.sqrt(column)
+    root = safe_root(column)
     itself = jnp.eye(column.shape[0], dtype=bool)
     others = jnp.sum(jnp.where(itself, 0.0, column[None, :]), axis=1)
     return root[:, None] * (jnp.diag(others) - jnp.where(itself, 0.0, jnp.outer(root, root)))
@@ -104,7 +110,7 @@ def step(column: Column, score: Column, size: ArrayLike) -> Column:
 def geodesic(column: Column, score: Column, size: ArrayLike) -> Column:
     """The column `size` further along the Shahshahani geodesic that starts with velocity Q(p) s; zero once past the boundary."""
     half = centred(column, score) * size / 2
-    angle = jnp.sqrt(mean(column, half**2))
+    angle = safe_root(mean(column, half**2))
     root = jnp.cos(angle) + half * jnp.sinc(angle / np.pi)
     # The square hides a crossing: it would send the weight back up. Past half a circle every entry has crossed.
     moved = jnp.where((root > 0) & (angle < np.pi), column * root**2, 0.0)

@@ -28,7 +28,7 @@ class Task(eqx.Module):
         """The vertices, `mixtures` random mixtures, and a teacher with Dirichlet(`concentration`) columns."""
         sizes = _construct.widths((inputs, outputs))
         mixtures = _check.count("mixtures", mixtures, 0)
-        spread = float(_check.scalar("concentration", concentration, above=0.0))
+        spread = _check.number("concentration", concentration, above=0.0)
         _check.double("a task", np.float64)
         return cls(*map(jnp.asarray, drawn(sizes[0], sizes[1], _construct.generator(seed), mixtures, spread)))
 

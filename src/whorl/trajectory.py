@@ -16,8 +16,8 @@ from jaxtyping import Array, Bool, Float, Int
 from whorl import _check, ledger
 from whorl._check import Numbers
 from whorl.ledger import Entry, Ledger, Outcome
-from whorl.policy import Policy, envelope, look
-from whorl.schedule import drawn
+from whorl.policy import Policy, check_turn, envelope, look
+from whorl.schedule import Order, drawn
 from whorl.system import System, checked_data
 
 
@@ -57,16 +57,16 @@ class Pair(eqx.Module):
     nonreciprocal: System
     native: System
     ledger: Ledger
-    schedule: Int[np.ndarray, "updates"]
-    turns: Int[np.ndarray, "updates"]
+    schedule: Order
+    turns: Order
     updates: Info | None  # for every update, where they were kept
     states: tuple[System, System] | None  # with a leading axis: the start and every stride-th update after it
-    made: int = eqx.field(static=True)  # updates made before the end, or before it stopped
+    made: Int[Array, ""] | int  # updates made before the end, or before it stopped
 
     @property
-    def completed(self) -> bool:
+    def completed(self) -> bool | Bool[Array, ""]:
         """Whether every scheduled update was made."""
-        return self.made == self.schedule.size
+        return self.made == self.schedule.shape[-1]
 
     @property
     def status(self) -> str:
@@ -97,6 +97,8 @@ def train(
     the seed unless given, and `flip` reverses them all, which makes the second replicate of a handedness pair. `record` keeps the
     ledger of every update; `stride` also keeps the states, at the start and after every `stride` updates.
 
+    Inside `jax.jit` and `vmap` a run that stops early cannot shorten its record: rows from `made` on are zero, and their states too.
+
     Examples:
         >>> pair = wh.train(net, x, y, policy=wh.adaptive(0.1), epochs=2, seed=0)
         >>> pair.made, pair.ledger.closed
@@ -110,20 +112,33 @@ def train(
     order, senses = drawn(inputs.shape[0], epochs, seed, schedule, turns)
     senses = -senses if flip else senses
     policy.check(inputs.shape[0], order.size, None)
+    check_turn(policy, system)
     stride = None if stride is None else _check.count("stride", stride)
     start = begin(system, inputs, targets)
     _check.finite("the initial loss", start.losses)
     final, sums, infos, states = run(policy, inputs, targets, start, jnp.asarray(order), jnp.asarray(senses), record, stride)
-    made = int(final.number)
-    kept = None if infos is None else jax.tree.map(lambda leaf: leaf[:made], infos)
-    if states is not None and stride is not None:
-        states = jax.tree.map(lambda leaf: leaf[: made // stride + 1], states)
+    made = counted(final.number)
+    kept = first(made, infos)
+    if stride is not None:
+        states = first(made // stride + 1, states)
     account = Ledger(sums, None if kept is None else kept.entry, start.losses[0], *final.losses)
     return Pair(final.nonreciprocal, final.native, account, order, senses, kept, states, made)
 
 
-def how_it_ended(made: int, scheduled: int) -> str:
+def counted(made: Array) -> int | Array:
+    """The number of updates that were made, as a whole number unless it is traced."""
+    return int(made) if _check.known(made) else made
+
+
+def first(rows: int | Array, tree: Any) -> Any:
+    """The first rows of every array, where it is known how many they are; what lies behind them is zero."""
+    return jax.tree.map(lambda leaf: leaf[:rows], tree) if isinstance(rows, int) else tree
+
+
+def how_it_ended(made: int | Array, scheduled: int) -> str:
     """The status of a run in words."""
+    _check.need_known("made", "ask for the status outside", made)
+    made = int(made)
     if made == scheduled:
         return f"completed {made} updates"
     return f"stopped before update {made}: a learner would have left the interior of a simplex there"

@@ -48,10 +48,18 @@ def sample_turn(samples: int, outputs: int) -> Float[np.ndarray, "n n"]:
         (4, 4)
     """
     samples, outputs = _check.count("samples", samples, 2), _check.count("outputs", outputs, 2)
-    mix = np.zeros((samples, samples))
-    first = np.arange(0, samples - 1, 2)
-    mix[first + 1, first], mix[first, first + 1] = 1.0, -1.0
-    return np.kron(mix, np.eye(outputs) - 1.0 / outputs)
+    return np.kron(paired(samples), np.eye(outputs) - 1.0 / outputs)
+
+
+def paired(outputs: int) -> Float[np.ndarray, "out out"]:
+    """The skew matrix that turns the first output into the second, the third into the fourth, and so on.
+
+    For systems that conserve nothing, whose outputs move freely. With an odd number the last one is left unturned.
+    """
+    matrix = np.zeros((outputs, outputs))
+    first = np.arange(0, outputs - 1, 2)
+    matrix[first + 1, first], matrix[first, first + 1] = 1.0, -1.0
+    return matrix
 
 
 def turned(response: Response, skew: Array | None, field: Fields) -> Fields:
@@ -73,20 +81,22 @@ def joint_skew(response: Response, skew: Array | None) -> Matrix:
 
 def checked_skew(response: Response, skew: Array | None) -> Matrix:
     """The user's skew matrix, over outputs or over all fields, or the default over outputs."""
-    samples, outputs = response.samples, response.outputs
+    outputs, directions = response.system.basis().shape
     if skew is None:
-        if outputs < 3:
+        if directions < 2:
             raise ValueError(
                 f"the rotational law must have at least 3 outputs to turn one sample, but there are {outputs}: "
                 "give skew=sample_turn(samples, outputs) to mix samples"
             )
-        return jnp.asarray(quarter_turn(outputs), dtype=response.system.dtype)
+        default = paired(outputs) if directions == outputs else quarter_turn(outputs)
+        return jnp.asarray(default, dtype=response.system.dtype)
     given = skew.astype(response.system.dtype)
-    _check_skew(given, samples, outputs)
+    _check_skew(given, response)
     return given
 
 
-def _check_skew(skew: Array, samples: int, outputs: int) -> None:
+def _check_skew(skew: Array, response: Response) -> None:
+    samples, outputs = response.samples, response.outputs
     sizes = (outputs, samples * outputs)
     if skew.shape[0] != skew.shape[1] or skew.shape[0] not in sizes:
         raise ValueError(f"skew must be square of size {outputs} or {samples * outputs}, but its shape is {skew.shape}")
@@ -99,6 +109,11 @@ def _check_skew(skew: Array, samples: int, outputs: int) -> None:
     slack = 64 * np.finfo(matrix.dtype).eps * size
     if (worst := np.abs(matrix + matrix.T).max()) > slack:
         raise ValueError(f"skew must be antisymmetric, but it differs from minus its transpose by {worst:.3g}")
-    leak = np.abs(matrix.reshape(len(matrix), -1, outputs).sum(axis=2)).max()
+    basis = response.system.basis()
+    if basis.shape[1] == outputs:
+        return
+    rows = matrix.reshape(len(matrix), -1, outputs)
+    # A skew matrix that annihilates what no motion reaches also stays within what can be reached.
+    leak = np.abs(rows.sum(axis=2)).max() if basis.shape[1] == outputs - 1 else np.abs(rows - rows @ basis @ basis.T).max()
     if leak > outputs * slack:
         raise ValueError(f"skew must conserve the mass of each sample, but a row sums to {leak:.3g} over a sample's outputs")

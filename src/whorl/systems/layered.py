@@ -86,8 +86,8 @@ class Network(System):
         column that is spread evenly over its support.
         """
         widths, dtype = _construct.widths(widths), _construct.floating(dtype)
-        beta = float(_check.scalar("imbalance", imbalance))
-        share = float(_check.scalar("floor", floor, least=0.0))
+        beta = _check.number("imbalance", imbalance)
+        share = _check.number("floor", floor, least=0.0)
         if share > 1:
             raise ValueError(f"floor must be at most 1, but it is {share:g}")
         shapes = list(zip(widths[1:], widths[:-1], strict=True))
