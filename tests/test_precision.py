@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 import whorl as wh
 from whorl import simplex
-from whorl.network import push_forward
 from whorl.response import jacobian, mobility
 
 EPS = float(np.finfo(np.float32).eps)
@@ -68,7 +67,7 @@ def agree(one, other, units=UNITS):
 
 
 def condition(net, x, selected=None, tol=1e-5):
-    return wh.response(net, x, selected=selected).spectrum(tol).condition
+    return wh.response(net, x, selected=selected).spectrum(tol=tol).condition
 
 
 LAWS = {
@@ -108,9 +107,9 @@ PLAIN = {
     "circulation": lambda net, x, y, v: wh.circulation(wh.rock_paper_scissors, (net.layers[0].T,)),
     "rock_paper_scissors": lambda net, x, y, v: wh.rock_paper_scissors((net.layers[0][:, 0],)),
     "step": lambda net, x, y, v: simplex.step(net.layers[0], net.layers[0], 0.5),
-    "push_forward": lambda net, x, y, v: push_forward(net, wh.response(net, x).flows, net.layers),
-    "flow": lambda net, x, y, v: wh.flow(net, x, y, wh.leaky(0.5), np.array([0.0, 0.5])).net,
-    "boundary": lambda net, x, y, v: wh.learn(net, x, y, rule=wh.boundary(wh.leaky(0.5)), scale=0.05, schedule=[0, 1, 2]).net,
+    "push_forward": lambda net, x, y, v: net.forward(net.trace(jnp.asarray(x)), net.layers),
+    "flow": lambda net, x, y, v: wh.flow(net, x, y, wh.leaky(0.5), np.array([0.0, 0.5])).system,
+    "boundary": lambda net, x, y, v: wh.learn(net, x, y, rule=wh.boundary(wh.leaky(0.5)), scale=0.05, schedule=[0, 1, 2]).system,
     "even_difference": lambda net, x, y, v: wh.even_difference(net, x, y, selected=0, size=1.0, law=wh.rotational(base=wh.leaky(0.5))),
     "train_many": lambda net, x, y, v: (
         wh.train_many(
@@ -124,9 +123,9 @@ PLAIN = {
     ),
     "rollout": lambda net, x, y, v: wh.train(net, x, y, policy=wh.rollout(0.05, horizon=2), schedule=[0, 1, 2], turns=[1, -1, 1]).native,
     "costate": lambda net, x, y, v: wh.train(net, x, y, policy=wh.costate(0.05, horizon=2), schedule=[0, 1, 2], turns=[1, -1, 1]).native,
-    "learn": lambda net, x, y, v: wh.learn(net, x, y, rule=wh.exponentiated_gradient(), scale=0.05, schedule=[0, 1, 2]).net,
-    "gauss_newton": lambda net, x, y, v: wh.learn(net, x, y, rule=wh.gauss_newton(0.5), scale=0.05, schedule=[0, 1, 2]).net,
-    "natural_gradient": lambda net, x, y, v: wh.learn(net, x, y, rule=wh.natural_gradient(), scale=0.05, schedule=[0, 1, 2]).net,
+    "learn": lambda net, x, y, v: wh.learn(net, x, y, rule=wh.exponentiated_gradient(), scale=0.05, schedule=[0, 1, 2]).system,
+    "gauss_newton": lambda net, x, y, v: wh.learn(net, x, y, rule=wh.gauss_newton(0.5), scale=0.05, schedule=[0, 1, 2]).system,
+    "natural_gradient": lambda net, x, y, v: wh.learn(net, x, y, rule=wh.natural_gradient(), scale=0.05, schedule=[0, 1, 2]).system,
     "train": lambda net, x, y, v: (
         wh.train(net, x, y, policy=wh.adaptive(0.05, gate="always"), schedule=[0, 1, 2], turns=[1, -1, 1]).nonreciprocal
     ),
