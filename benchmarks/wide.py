@@ -80,7 +80,7 @@ def main() -> None:
     joint, single = wh.response(net, inputs), wh.response(net, inputs, selected=0)
     apply = eqx.filter_jit(lambda response, field: response @ field)
     print(f"{jax.devices()[0].device_kind}: width {asked.width}, depth {asked.depth}, {asked.samples} samples, float64")
-    many = best({"K v": lambda: apply(joint, potential), "bare": lambda: bare(net.layers, joint.flows, potential)}, asked.repeats)
+    many = best({"K v": lambda: apply(joint, potential), "bare": lambda: bare(net.layers, joint.trace.flows, potential)}, asked.repeats)
     flops = 2 * asked.samples * asked.width**2 * (4 * asked.depth - 2)
     times, rate = many["K v"] / many["bare"], many["bare"] / many["K v"]
     print(f"K v          {1e3 * many['K v']:9.3f} ms  {times:.3f} times the bare products, {rate:.0%} of their rate")

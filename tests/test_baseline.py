@@ -222,8 +222,8 @@ def test_a_run_keeps_mass_support_and_positivity():
 class Outward(baseline.Rule):
     """A user's rule: always towards the first entry of every column."""
 
-    def scores(self, net, inputs, residual):
-        return tuple(jnp.zeros_like(p).at[0].set(1.0) for p in net.layers)
+    def scores(self, system, inputs, residual):
+        return tuple(jnp.zeros_like(p).at[0].set(1.0) for p in system.blocks)
 
 
 @pytest.mark.parametrize("record", [True, False])

@@ -188,7 +188,7 @@ def along(law):
     """A number that depends on the potential of a law, along a path of networks; for derivatives of it at 0."""
 
     def value(time):
-        net = THREE.with_layers([layer + time * part for layer, part in zip(THREE.layers, MOTION, strict=True)])
+        net = THREE.with_blocks([layer + time * part for layer, part in zip(THREE.layers, MOTION, strict=True)])
         potential = law(wh.response(net, SIX.inputs), SIX.targets - wh.predict(net, SIX.inputs))
         return jnp.sum(jnp.sin(potential) * jnp.arange(18.0).reshape(6, 3))
 

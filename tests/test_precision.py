@@ -222,9 +222,9 @@ def test_every_number_at_any_state_is_the_same_in_both_precisions(seed, name):
 def test_ranks_in_single_precision_are_those_of_double_precision_at_the_same_tolerance(seed, widths, floor, samples):
     pair = Pair(seed, widths, samples, floor)
     one, other = pair.both(lambda net, x, y, v: wh.response(net, x))
-    single, tol = one.spectrum(0.0), one.resolved()
+    single, tol = one.spectrum(tol=0.0), one.resolved()
     # A mode within a factor of two of the limit may fall on either side.
-    least, most = (other.spectrum(factor * tol).rank for factor in (2.0, 0.5))
+    least, most = (other.spectrum(tol=factor * tol).rank for factor in (2.0, 0.5))
     assert least <= single.rank <= most
     assert wh.certify(wh.closed_loop(one, wh.direct())).rank == single.rank
 

@@ -21,7 +21,7 @@ class Ladder(System):
     bias: jax.Array = block(Flat())
 
     @property
-    def sizes(self):
+    def sizes(self) -> tuple[int, int]:
         return 1, 2
 
     def outputs(self, inputs):

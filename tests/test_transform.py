@@ -35,7 +35,7 @@ def field(point):
 
 
 def driven(layers, selected=0):
-    return wh.response(NET.with_layers(layers), X, selected=selected)
+    return wh.response(NET.with_blocks(layers), X, selected=selected)
 
 
 def trained(policy):
@@ -43,8 +43,8 @@ def trained(policy):
 
 
 def learned(rule, layers=NET.layers, scale=0.2, **given):
-    run = wh.learn(NET.with_layers(layers), X, Y, rule=rule, scale=scale, epochs=2, seed=0, **given)
-    return run.net.layers, run.loss
+    run = wh.learn(NET.with_blocks(layers), X, Y, rule=rule, scale=scale, epochs=2, seed=0, **given)
+    return run.system.layers, run.loss
 
 
 class Case(NamedTuple):
@@ -70,15 +70,15 @@ def over_point(call):
 
 
 def law(make):
-    return over_layers(lambda layers: make(driven(layers), wh.residual(NET.with_layers(layers), X, Y)[:1]))
+    return over_layers(lambda layers: make(driven(layers), wh.residual(NET.with_blocks(layers), X, Y)[:1]))
 
 
 def account(layers):
-    return wh.train(NET.with_layers(layers), X, Y, policy=wh.adaptive(0.1), epochs=2, seed=0).ledger.sums.total
+    return wh.train(NET.with_blocks(layers), X, Y, policy=wh.adaptive(0.1), epochs=2, seed=0).ledger.sums.total
 
 
 def pairs_trained(layers):
-    nets = wh.stack([NET.with_layers(layers)] * 2)
+    nets = wh.stack([NET.with_blocks(layers)] * 2)
     data = (jnp.stack([X, X]), jnp.stack([Y, Y]))
     return wh.train_many(nets, *data, policy=wh.native(0.1), schedule=[[0, 1]] * 2, turns=[[1, 1]] * 2).losses
 
@@ -93,38 +93,38 @@ CASES = {
     "circulation": Case(lambda loop: wh.circulation(field, loop), LOOP, (jnp.outer(jnp.array([1.0, -0.5, 0.2]), STILL),)),
     "closed_loop": over_layers(lambda layers: wh.closed_loop(driven(layers), wh.rotational(1.0, 2.0, base=wh.leaky(0.1))).reduced),
     "costate": over_number(lambda scale: trained(wh.costate(scale, horizon=1, order=2))),
-    "curvature": over_layers(lambda layers: wh.curvature(NET.with_layers(layers), X, Y, selected=0).coefficient),
+    "curvature": over_layers(lambda layers: wh.curvature(NET.with_blocks(layers), X, Y, selected=0).coefficient),
     "direct": law(wh.direct()),
     "dissipation": over_layers(lambda layers: wh.dissipation(wh.closed_loop(driven(layers, None), wh.leaky(0.1)), ERROR).total),
     "even_difference": over_number(lambda size: wh.even_difference(NET, X, Y, selected=0, size=size)),
     "exponentiated_gradient": over_layers(lambda layers: learned(wh.exponentiated_gradient(), layers)),
     "exterior_derivative": over_point(lambda point: wh.exterior_derivative(field, point)),
-    "flow": over_layers(lambda layers: wh.flow(NET.with_layers(layers), X, Y, wh.leaky(0.1), [0.0, 0.5]).residual),
+    "flow": over_layers(lambda layers: wh.flow(NET.with_blocks(layers), X, Y, wh.leaky(0.1), [0.0, 0.5]).residual),
     "gauss_newton": over_number(lambda mu: learned(wh.gauss_newton(mu))),
     "integrability": over_point(lambda point: wh.integrability(field, point).rotation),
     "krylov": law(wh.krylov(wh.leaky(0.1))),
     "leaky": over_number(lambda mu: wh.leaky(mu)(driven(NET.layers), ERROR[:1])),
     "learn": over_layers(lambda layers: learned(wh.natural_gradient(), layers)),
-    "loss": over_layers(lambda layers: wh.loss(NET.with_layers(layers), X, Y)),
+    "loss": over_layers(lambda layers: wh.loss(NET.with_blocks(layers), X, Y)),
     "native": over_number(lambda scale: trained(wh.native(scale))),
     "natural_gradient": over_number(lambda scale: learned(wh.natural_gradient(), scale=scale, full_batch=True)),
     "one_form": over_point(lambda point: wh.one_form(field, point)),
     "preconditioner": over_layers(lambda layers: wh.preconditioner(driven(layers), wh.leaky(0.1)) @ NET.layers),
-    "predict": over_layers(lambda layers: wh.predict(NET.with_layers(layers), X)),
+    "predict": over_layers(lambda layers: wh.predict(NET.with_blocks(layers), X)),
     "quarter_turn": over_number(wh.quarter_turn, 3.0),
     "repair": law(wh.repair()),
-    "residual": over_layers(lambda layers: wh.residual(NET.with_layers(layers), X, Y)),
+    "residual": over_layers(lambda layers: wh.residual(NET.with_blocks(layers), X, Y)),
     "response": over_layers(lambda layers: driven(layers, None) @ ERROR),
     "rock_paper_scissors": over_point(wh.rock_paper_scissors),
     "rollout": over_number(lambda scale: trained(wh.rollout(scale, horizon=2, actions=[(0.0, 1.0), (5 * scale, 1.0), (-1.0, 0.5)]))),
     "rotational": over_number(lambda omega: wh.rotational(5 * omega, omega)(driven(NET.layers), ERROR[:1])),
     "sample_turn": over_number(lambda samples: wh.sample_turn(samples, 2), 2.0),
     "spectral": law(wh.spectral(jnp.sqrt)),
-    "stack": over_layers(lambda layers: wh.stack([NET, NET.with_layers(layers)]).layers),
+    "stack": over_layers(lambda layers: wh.stack([NET, NET.with_blocks(layers)]).layers),
     "step_matched": over_number(lambda scale: trained(wh.step_matched(scale))),
     "train": over_layers(account),
     "train_many": over_layers(pairs_trained),
-    "turn_scores": over_layers(lambda layers: wh.turn_scores(NET.with_layers(layers), X, Y, selected=0)),
+    "turn_scores": over_layers(lambda layers: wh.turn_scores(NET.with_blocks(layers), X, Y, selected=0)),
 }
 
 
@@ -208,8 +208,8 @@ def test_a_wrong_value_or_derivative_would_be_found(mode):
 def test_verdicts_of_traced_results_are_refused_in_one_sentence():
     asked = {
         "the spectrum must be known": lambda layers: driven(layers).spectrum().rank,
-        "the coefficient must be known": lambda layers: wh.curvature(NET.with_layers(layers), X, Y, selected=0).favourable,
-        "the ratio must be known": lambda layers: wh.curvature(NET.with_layers(layers), X, Y, selected=0).predicted,
+        "the coefficient must be known": lambda layers: wh.curvature(NET.with_blocks(layers), X, Y, selected=0).favourable,
+        "the ratio must be known": lambda layers: wh.curvature(NET.with_blocks(layers), X, Y, selected=0).predicted,
         "the loop must be made outside": lambda layers: wh.closed_loop(driven(layers), wh.direct()).restricted(),
     }
     for sentence, call in asked.items():

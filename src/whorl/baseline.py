@@ -94,7 +94,7 @@ class GaussNewton(Rule):
         kinds, points, rates = system.geometries, system.blocks, system.block_rates
         rows = jnp.split(jacobian(system, inputs), np.cumsum([point.size for point in points])[:-1], axis=1)
         parts = zip(kinds, points, rates, rows, strict=True)
-        seen = jnp.concatenate([kind.rooted(*part) for kind, *part in parts], axis=1)
+        seen = jnp.concatenate([kind.rooted(point, rate, row) for kind, point, rate, row in parts], axis=1)
         size, dtype = seen.shape[1], system.dtype
         # Damping enters as rows of the least-squares problem: the normal equations would square its condition number.
         tall = jnp.concatenate([seen, jnp.sqrt(self.mu).astype(dtype) * jnp.eye(size, dtype=dtype)])
@@ -114,7 +114,7 @@ class Run(eqx.Module):
         'completed 12 updates'
     """
 
-    system: System
+    system: Any  # what learned, at its end
     start: Float[Array, ""]  # loss before the first update, mean over samples as everywhere here
     loss: Float[Array, ""]  # after the last
     losses: Float[Array, "made"] | None  # after every update, where they were kept

@@ -162,7 +162,7 @@ def _checked_data(nets: Network, inputs: Numbers, targets: Numbers, order: Numbe
         if table.ndim != 2 or table.shape[0] != pairs:
             raise ValueError(f"{name} must have shape ({pairs}, updates), but its shape is {table.shape}")
     flat = checked_order(given.ravel(), x.shape[1]), checked_turns(senses.ravel(), given.size)
-    return np.asarray(x), np.asarray(y), flat[0].reshape(given.shape), flat[1].reshape(given.shape)
+    return np.asarray(x), np.asarray(y), *(np.asarray(part).reshape(given.shape) for part in flat)
 
 
 def _lane_kind(nets: Network, policy: Policy) -> tuple[str, str] | None:

@@ -136,7 +136,7 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             advice = "raise epochs" if self.full_batch else "raise epochs, lower scale or set full_batch=True"
             told = f"the fit has not converged after {result.made} updates: one more gradient step promises {promised:.1e} of R squared"
             warnings.warn(f"{told}; {advice}", ConvergenceWarning, stacklevel=2)
-        self.n_iter_ = result.made
+        self.n_iter_ = int(result.made)
         self.loss_ = float(np.sum((targets - self._flow(inputs)) ** 2) / (2 * len(inputs)))
         return self
 
@@ -193,7 +193,7 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             if self.full_batch:
                 raise ValueError(f"full_batch must be False for the learner {self.learner!r}, which turns one sample, but it is True")
             return train(net, inputs, targets, policy=learner, epochs=self.epochs, seed=seed, record=False)
-        shown = {"epochs": self.epochs}
+        shown: dict[str, Any] = {"epochs": self.epochs}
         if self.full_batch:  # one update a pass: the schedule says how many, and whom it names does not matter
             shown = {"schedule": np.zeros(_check.count("epochs", self.epochs), dtype=int)}
         return learn(net, inputs, targets, rule=learner, scale=self.scale, seed=seed, full_batch=self.full_batch, record=False, **shown)
@@ -216,7 +216,7 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
 def _promised(net: Network, inputs: Rows, targets: Rows) -> float:
     """How much a natural gradient step of unit size would add to R squared, to first order: the squared metric norm of the gradient."""
-    slopes = jax.grad(lambda layers: loss(net.with_layers(layers), inputs, targets, mean=True))(net.layers)
+    slopes = jax.grad(lambda layers: loss(net.with_blocks(layers), inputs, targets, mean=True))(net.layers)
     fall = sum(float(jnp.sum(slope * simplex.velocity(p, slope))) for p, slope in zip(net.layers, slopes, strict=True))
     spread = np.sum((targets - targets.mean(axis=0)) ** 2)
     # Targets that are all alike have no spread, and R squared no meaning: their size takes its place.

@@ -32,7 +32,7 @@ class Flow(eqx.Module):
     """
 
     times: Float[Array, "times"]
-    system: System  # every array has a leading axis: the times
+    system: Any  # what learned; every array has a leading axis: the times
     residual: Float[Array, "times samples out"]  # of the samples that drive the learning
     steps: Int[Array, ""] | int  # steps the solver took
 
@@ -41,7 +41,7 @@ class Flow(eqx.Module):
         """Half the squared residual of the driving samples, summed."""
         return jnp.sum(self.residual**2, axis=(1, 2)) / 2
 
-    def at(self, number: int) -> System:
+    def at(self, number: int) -> Any:
         """The system at time number `number`."""
         chosen = _check.index("number", number, self.times.shape[0])
         return jax.tree.map(lambda leaf: leaf[chosen], self.system)

@@ -120,7 +120,7 @@ class Geometry(eqx.Module):
         """The dense matrix M, rates included, in the order of `ravel`; for small blocks."""
 
         def column(unit: Vector) -> Vector:
-            slope = rate * self.unravel(point, unit)
+            slope = jnp.multiply(rate, self.unravel(point, unit))
             return self.ravel(self.velocity(point, self.score(point, slope)))
 
         return jax.vmap(column, out_axes=1)(jnp.eye(point.size, dtype=point.dtype))

@@ -9,10 +9,11 @@ from jaxtyping import Array, Int
 from whorl import _check, _construct
 from whorl._check import Numbers
 
-Order = Int[np.ndarray, "updates"] | Int[Array, "updates"]  # traced ones are JAX's
+Drawn = Int[np.ndarray, "updates"]
+Order = Drawn | Int[Array, "updates"]  # traced ones are JAX's
 
 
-def fixed(samples: int, epochs: int) -> Order:
+def fixed(samples: int, epochs: int) -> Drawn:
     """Every epoch shows the samples in their own order.
 
     Examples:
@@ -23,7 +24,7 @@ def fixed(samples: int, epochs: int) -> Order:
     return np.tile(np.arange(_check.count("samples", samples)), _check.count("epochs", epochs)).astype(np.int32)
 
 
-def permuted(samples: int, epochs: int, seed: int | np.random.Generator) -> Order:
+def permuted(samples: int, epochs: int, seed: int | np.random.Generator) -> Drawn:
     """Every epoch shows the samples in a fresh random order.
 
     Examples:
@@ -37,7 +38,7 @@ def permuted(samples: int, epochs: int, seed: int | np.random.Generator) -> Orde
     )
 
 
-def fair_turns(updates: int, seed: int | np.random.Generator) -> Order:
+def fair_turns(updates: int, seed: int | np.random.Generator) -> Drawn:
     """A fair coin for every update: +1 or -1.
 
     Examples:

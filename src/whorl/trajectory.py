@@ -54,13 +54,13 @@ class Pair(eqx.Module):
         'completed 12 updates'
     """
 
-    nonreciprocal: System
-    native: System
+    nonreciprocal: Any  # the system that learned, at its end
+    native: Any
     ledger: Ledger
     schedule: Order
     turns: Order
     updates: Info | None  # for every update, where they were kept
-    states: tuple[System, System] | None  # with a leading axis: the start and every stride-th update after it
+    states: tuple[Any, Any] | None  # with a leading axis: the start and every stride-th update after it
     made: Int[Array, ""] | int  # updates made before the end, or before it stopped
 
     @property

@@ -155,6 +155,7 @@ def test_every_command_ends_so_at_any_moment(process, tmp_path, name, again):
         kept = "" if name in ("certify", "explore") else KEPT.removeprefix("interrupted")
         assert (code, words) == (130, f"whorl: interrupted{kept}\n"), delay
         assert seconds < 1.0, delay
+        left: list[Path] = []
         for _ in range(150):  # nobody is left of the session
             left = [path for path in Path("/proc").glob("[0-9]*/stat") if _of(path, command.pid)]
             if not left:

@@ -139,7 +139,7 @@ def _stayed(frames: Array, made: Array) -> Array:
 def _seen(net: Network, inputs: Array, behind: Rotational) -> tuple[tuple[Array, ...], Array]:
     """The flows of one sample, and the loop the law closes around it in zero-sum coordinates."""
     seen = response(net, inputs)
-    return net.trace(inputs), seen.reduced() @ behind.matrix(seen)
+    return net.trace(inputs).flows, seen.reduced() @ behind.matrix(seen)
 
 
 @eqx.filter_jit

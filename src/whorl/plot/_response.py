@@ -78,7 +78,7 @@ def _of_objects(responses: Any) -> dict[int, np.ndarray]:
         _check.instance(f"response {number}", one, Response)
         size = one.samples * (one.outputs - 1)
         values = np.linalg.svd(np.asarray(one.factor()), compute_uv=False) ** 2
-        found.setdefault(one.system.depth, []).append(np.concatenate([values, np.zeros(size)])[:size])
+        found.setdefault(len(one.system.blocks), []).append(np.concatenate([values, np.zeros(size)])[:size])
     return {depth: _even(rows) for depth, rows in found.items()}
 
 

@@ -54,8 +54,8 @@ class Network(System):
         (2, 2)
     """
 
-    layers: tuple[Layer, ...] = block(Simplex())
     rates: tuple[Float[Array, "_in"], ...]
+    layers: tuple[Layer, ...] = block(Simplex())
 
     def __init__(
         self,
