@@ -140,10 +140,11 @@ def test_lanczos_shows_a_law_the_largest_eigenvalue_first():
     np.testing.assert_allclose(wh.krylov(law)(response, error), law(response, error), atol=1e-12)
 
 
-def test_lanczos_runs_under_jit():
+@pytest.mark.parametrize("base", [wh.leaky(0.1), wh.repair()])
+def test_lanczos_runs_under_jit(base):
     net, task = wh.Network.random((3, 3, 3), seed=2, floor=0.1), wh.Task.random(3, 3, seed=3)
     response, error = wh.response(net, task.inputs), wh.residual(net, task.inputs, task.targets)
-    law = wh.krylov(wh.leaky(0.1))
+    law = wh.krylov(base)
     np.testing.assert_allclose(eqx.filter_jit(law)(response, error), law(response, error), atol=1e-13)
 
 

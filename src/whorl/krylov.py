@@ -132,14 +132,16 @@ def _seen(response: Response, start: Float[Array, "n"], order: int) -> _Seen:
 @eqx.filter_custom_vjp
 def _applied(moving: tuple[Response, Array, tuple[Any, ...]], weight: _small.Weight, order: int) -> Float[Array, "n"]:
     """r(K) e, as a function of the response, of e and of what r depends on."""
-    return _forward(None, moving, weight, order)[0]
+    return _forward(moving, weight, order)[0]
 
 
-@_applied.def_fwd
-def _forward(_: Any, moving: Any, weight: _small.Weight, order: int) -> tuple[Float[Array, "n"], _Seen]:
+def _forward(moving: tuple[Response, Array, tuple[Any, ...]], weight: _small.Weight, order: int) -> tuple[Float[Array, "n"], _Seen]:
     response, start, parameters = moving
     seen = _seen(response, start, order)
     return seen.modes @ (weight(seen.values, *parameters) * seen.shares), seen
+
+
+_applied.def_fwd(lambda _, *given: _forward(*given))
 
 
 @_applied.def_bwd
