@@ -8,7 +8,7 @@ zero-sum plane, Gram factors without cancellation), and compares every stored va
 from collections.abc import Iterator
 from pathlib import Path
 
-from whorl_audit import copies, figures, folder, manifest, rows, values, verdict
+from whorl_audit import copies, figures, folder, manifest, rows, values, verdict, whole
 from whorl_audit.finding import Audit as Audit
 from whorl_audit.finding import Finding as Finding
 from whorl_audit.finding import impossible
@@ -28,7 +28,7 @@ def _claims(study: folder.Study) -> Iterator[Finding]:
     yield (origin := verdict.origin(study))
     yield from verdict.identity(study)
     yield from verdict.registration(study)
-    yield from figures.check(study.path, study.table_hashes)
+    yield from figures.check(study.path, study.kind, study.table_hashes)
     if not origin.passed:
         yield impossible("the tables follow from the design", "design.toml is not the design that the run was made from")
         return
@@ -47,12 +47,12 @@ def _claims(study: folder.Study) -> Iterator[Finding]:
 
 
 def check_folder(path: Path, studies: list[folder.Study]) -> Iterator[Finding]:
-    """Every finding on a run folder as a whole: its manifest and its summary. A single study has neither of its own."""
+    """Every finding on a run folder as a whole: its manifest, summary, environment, crate and figures. A single study has none of them."""
     alone = (path / "design.toml").exists()
     if not alone or (path / manifest.NAME).exists():
         yield from manifest.check(path)
-    if (path / "summary.json").exists():
-        yield verdict.summary(folder.record(path / "summary.json"), studies)
+    if not alone:
+        yield from whole.check(path, studies)
 
 
 def audit(path: str | Path) -> Audit:
@@ -70,4 +70,5 @@ def audit(path: str | Path) -> Audit:
     path = Path(path)
     studies = [folder.read(one) for one in folder.studies(path)]
     findings = {"": tuple(check_folder(path, studies))}
-    return Audit(findings | {study.path.resolve().name: tuple(check_study(study)) for study in studies})
+    findings |= {study.path.resolve().name: tuple(check_study(study)) for study in studies}
+    return Audit(findings, whole.notes(studies, whole.made_by(path)), whole.NOT_COVERED, whole.LEFT)

@@ -80,6 +80,12 @@ def conducted(title: str, studies: list[Any], folder: Path, given: Any) -> tuple
 
 
 def audited(folder: Path) -> tuple[bool, list[dict[str, Any]]]:
+    """Whether the audit of a folder passes, and its findings."""
+    said = audit(folder)
+    return said["passed"], said["findings"]
+
+
+def audit(folder: Path) -> dict[str, Any]:
     """Let the independent auditor read the folder, in a process of its own that cannot see this one."""
     import json
     import subprocess  # nosec B404 # starts this interpreter only
@@ -90,7 +96,7 @@ def audited(folder: Path) -> tuple[bool, list[dict[str, Any]]]:
         raise ValueError(
             answer.stderr.strip().removeprefix("whorl_audit: ") or f"the audit of {folder} ended with code {answer.returncode}"
         )
-    return answer.returncode == 0, json.loads(answer.stdout)["findings"]
+    return json.loads(answer.stdout)
 
 
 def as_expected(verdicts: list[dict[str, Any]], sound: bool) -> bool:
