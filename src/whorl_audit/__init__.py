@@ -40,10 +40,13 @@ def _claims(study: folder.Study) -> Iterator[Finding]:
     yield from copies.check(study.path / "tables", tables)
     statistics = values.statistics(study.kind, study.parameters, tables)
     yield from values.check(study.kind, study.parameters, tables, statistics)
-    if statistics is None:
+    mine = values.own(study.kind, study.parameters, tables)
+    if statistics is None or mine is None or "statistics" not in tables:
         yield impossible("the gates follow from the statistics", "a table that the statistics need does not have its columns and rows")
     else:
+        yield from values.roundoff(study.kind, study.parameters, tables, mine)
         yield from verdict.gates(study, statistics)
+        yield verdict.gates_of_ours(study, mine[1])
 
 
 def check_folder(path: Path, studies: list[folder.Study]) -> Iterator[Finding]:

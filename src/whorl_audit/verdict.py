@@ -68,6 +68,19 @@ def gates(study: Study, statistics: dict[str, Expected]) -> Iterator[Finding]:
     yield counted("the verdict follows from the gates", [f"it is {claimed!r}"] if claimed != verdict else [], "verdict.json")
 
 
+def gates_of_ours(study: Study, ours: dict[str, float]) -> Finding:
+    """Judge whether each gate that is said to hold does so for our own numbers: what is changed within a tolerance decides no gate."""
+    faults = []
+    for gate in _records(study.verdict.get("gates")):
+        relation, bound, value = gate.get("relation"), gate.get("bound"), ours.get(str(gate.get("statistic")))
+        if gate.get("passed") is not True or relation not in RELATIONS or not isinstance(bound, int | float) or value is None:
+            continue  # found with the gates themselves, or no claim
+        same = relation == "==" and abs(value - bound) <= MARGIN * max(1.0, abs(bound))
+        if not same and not RELATIONS[relation](value, bound):
+            faults.append(f"{gate.get('name')}: ours is {value!r}, which is not {relation} {bound!r}")
+    return counted("every gate that holds does so for the auditor's own numbers", faults, "verdict.json")
+
+
 def origin(study: Study) -> Finding:
     """Judge whether the run was made from this design."""
     same = study.verdict.get("design") == study.hashes["design"]

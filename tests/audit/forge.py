@@ -22,7 +22,7 @@ from whorl_audit.statistics import STATISTICS
 from whorl_audit.types import Tables
 from whorl_audit.verdict import RELATIONS, margin
 
-NOISE = 1e-13
+NOISE = 1e-16
 VERSION = "0.0.0"  # of the whorl that is said to have made a forged folder
 
 PARAMETERS = {
