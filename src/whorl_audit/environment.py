@@ -34,7 +34,7 @@ def _sources_fault(said: dict[str, Any], studies: list[Study]) -> Iterator[str]:
     if len(studies) > MANY or not all(study.verdict.get("registered") is True for study in studies):
         return
     parts = ["".join(map(str, study.lock.get("sources", {}).values())) for study in studies]
-    if said.get("sources") not in (sha256("".join(order).encode()) for order in permutations(parts)):
+    if str(said.get("sources")) not in {sha256("".join(order).encode()) for order in permutations(parts)}:
         yield "sources is not the hash of those in the locks"
 
 

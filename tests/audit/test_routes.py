@@ -202,7 +202,7 @@ def test_losses_behind_a_solve_with_a_small_leak_are_measured_by_it():
 @pytest.mark.parametrize(("leak", "low", "high"), [(0.1, 1, 1), (1e-5, 2, 1e5), (1e-12, 1e5, 1e5)])
 def test_losses_of_the_whole_task_are_measured_by_what_noise_leaves_of_them(leak, low, high):
     found = recompute("structural", forge.PARAMETERS["structural"] | {"leak": leak})["trajectories"]["loss"]
-    share = (found.scale / (found.values + 1e-2 * np.sqrt(found.values))).reshape(-1, 4)
+    share = (np.asarray(found.scale) / (found.values + 1e-2 * np.sqrt(found.values))).reshape(-1, 4)
     assert share[:, 0] == pytest.approx(1, rel=1e-13)  # nothing has moved yet
     assert low * (1 - 1e-9) <= share[:, 1:].max() <= high * (1 + 1e-9)
 
