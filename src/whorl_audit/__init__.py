@@ -8,7 +8,7 @@ zero-sum plane, Gram factors without cancellation), and compares every stored va
 from collections.abc import Iterator
 from pathlib import Path
 
-from whorl_audit import copies, figures, files, folder, layout, manifest, rows, values, verdict
+from whorl_audit import copies, figures, folder, layout, manifest, rows, values, verdict, whole
 from whorl_audit.finding import Audit as Audit
 from whorl_audit.finding import Finding as Finding
 from whorl_audit.finding import counted, impossible
@@ -30,7 +30,7 @@ def _claims(study: folder.Study) -> Iterator[Finding]:
     yield (origin := verdict.origin(study))
     yield from verdict.identity(study)
     yield from verdict.registration(study)
-    yield from figures.check(study.path, study.table_hashes)
+    yield from figures.check(study.path, study.kind, study.table_hashes)
     if not origin.passed:
         yield impossible("the tables follow from the design", "design.toml is not the design that the run was made from")
         return
@@ -42,21 +42,25 @@ def _claims(study: folder.Study) -> Iterator[Finding]:
     yield from copies.check(study.path / "tables", tables)
     statistics = values.statistics(study.kind, study.parameters, tables)
     yield from values.check(study.kind, study.parameters, tables, statistics)
-    if statistics is None:
+    mine = values.own(study.kind, study.parameters, tables)
+    if statistics is None or mine is None or "statistics" not in tables:
         yield impossible("the gates follow from the statistics", "a table that the statistics need does not have its columns and rows")
     else:
+        yield from values.roundoff(study.kind, study.parameters, tables, mine)
         yield from verdict.gates(study, statistics)
+        yield verdict.gates_of_ours(study, mine[1])
 
 
 def check_folder(path: Path, studies: list[folder.Study]) -> Iterator[Finding]:
-    """Every finding on a run folder as a whole: what it holds, its manifest and its summary. A single study has neither of its own."""
+    """Every finding on a run folder as a whole: what it holds, its manifest, summary, environment, crate and figures.
+
+    A single study has none of these of its own.
+    """
     found = layout.read(path)
     yield counted("the folder holds what a run writes, and nothing else", found.strange, "folder of one study" if found.alone else "folder")
-    if found.alone:
-        return
-    yield from manifest.check(path)
-    if (path / "summary.json") in found.files:
-        yield verdict.summary(files.read_json(path / "summary.json"), studies)
+    if not found.alone:
+        yield from manifest.check(path)
+        yield from whole.check(path, studies)
 
 
 def audit(path: str | Path) -> Audit:
@@ -74,4 +78,5 @@ def audit(path: str | Path) -> Audit:
     path = Path(path)
     studies = [folder.read(one) for one in folder.studies(path)]
     findings = {"": tuple(check_folder(path, studies))}
-    return Audit(findings | {study.path.resolve().name: tuple(check_study(study)) for study in studies})
+    findings |= {study.path.resolve().name: tuple(check_study(study)) for study in studies}
+    return Audit(findings, whole.notes(studies, whole.made_by(path)), whole.NOT_COVERED, whole.LEFT)

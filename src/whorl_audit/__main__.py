@@ -65,6 +65,7 @@ def _text(result: Audit, unwritten: str | None) -> str:
         for one in failed:
             error = "cannot be compared" if one.error is None else f"error {one.error:.3g}, allowed {one.tolerance:.3g}"
             lines.append(f"  {one.claim}: {error} ({one.where})")
+    lines += [*result.notes, *(f"not covered: {what}" for what in (*result.not_covered, result.left))]
     return "\n".join([*lines, unwritten] if unwritten else lines)
 
 

@@ -11,7 +11,9 @@ from pathlib import Path
 
 from whorl_audit import files
 from whorl_audit.finding import Finding, counted
+from whorl_audit.folder import Study
 
+PAPER, CONCEPT = {"structural", "threshold", "horizon"}, "concept"  # with the paper's three studies there is an illustration
 KEY = b"whorl-tables"
 _LITERAL = re.compile(rb"/Keywords\s*\(((?:[^\\()]|\\.)*)\)", re.DOTALL)
 _HEXADECIMAL = re.compile(rb"/Keywords\s*<([0-9A-Fa-f\s]*)>")
@@ -57,9 +59,29 @@ def fault(path: Path, hashes: dict[str, str]) -> str | None:
     return f"it was drawn from another table {stale[0]}" if stale else None
 
 
-def check(study: Path, hashes: dict[str, str]) -> Iterator[Finding]:
-    """Compare every figure of a study with the tables that are there."""
-    paths = sorted(path for ending in ("*.pdf", "*.png") for path in (study / "figures").glob(ending))
-    if paths:
-        faults = ((path.name, fault(path, hashes)) for path in paths)
-        yield counted("every figure was drawn from these tables", (f"{name}: {why}" for name, why in faults if why), "figures")
+def _names(folder: Path) -> list[str]:
+    return sorted(path.name for path in (folder / "figures").glob("*"))
+
+
+def _both(stem: str) -> list[str]:
+    return [f"{stem}.pdf", f"{stem}.png"]
+
+
+def check(study: Path, kind: str, hashes: dict[str, str]) -> Iterator[Finding]:
+    """Compare every figure of a study with the tables that are there; a study has the figure of its kind, for screen and print, or none."""
+    names = _names(study)
+    if names:
+        faults = [] if names == _both(kind) else [f"they are {', '.join(names)} instead of {' and '.join(_both(kind))}"]
+        named = ((name, fault(study / "figures" / name, hashes)) for name in names if name in _both(kind))
+        yield counted("every figure was drawn from these tables", [*faults, *(f"{name}: {why}" for name, why in named if why)], "figures")
+
+
+def illustration(folder: Path, studies: list[Study]) -> Finding:
+    """Judge whether every figure is there where one is."""
+    here, quick = _names(folder), any(study.verdict.get("quick") is not False for study in studies)
+    paper = {study.path.name for study in studies} >= PAPER
+    drawn = here or any(_names(study.path) for study in studies)
+    faults = [f"{study.path.name} has no figure" for study in studies if drawn and not _names(study.path)]
+    if drawn and here != (_both(CONCEPT) if paper else []) and not (paper and quick and not here):
+        faults.append(f"beside the studies they are {', '.join(here) or 'none'}")
+    return counted("every figure is there that a run draws", faults, "figures")

@@ -6,6 +6,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 
+def printable(text: str) -> str:
+    """A text with names from the folder that is audited: what would break the line, or speak to a terminal, is shown as its code."""
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+
+
 @dataclass(frozen=True)
 class Finding:
     """A claim that was checked.
@@ -25,16 +30,28 @@ class Finding:
     passed: bool
 
     def __post_init__(self) -> None:
-        # Names come from the folder that is audited: what would break the line, or speak to a terminal, is shown as its code.
-        shown = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in self.where)
-        object.__setattr__(self, "where", shown)
+        object.__setattr__(self, "claim", printable(self.claim))
+        object.__setattr__(self, "where", printable(self.where))
 
 
 @dataclass(frozen=True)
 class Audit:
-    """All findings on a folder, study by study; the empty name holds what concerns the folder as a whole."""
+    """All findings on a folder.
+
+    Attributes:
+        findings: Those on every study; the empty name holds what concerns the folder as a whole.
+        notes: What a reader should know of claims that hold, such as a registration that cannot be compared with a shipped one.
+        not_covered: What no audit can tell.
+        left: What this one leaves to whorl.
+    """
 
     findings: dict[str, tuple[Finding, ...]]
+    notes: tuple[str, ...] = ()
+    not_covered: tuple[str, ...] = ()
+    left: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "notes", tuple(map(printable, self.notes)))
 
     @property
     def passed(self) -> bool:
@@ -49,7 +66,8 @@ class Audit:
     def to_json(self) -> dict[str, Any]:
         """Plain values, the same for the same folder: all findings in one list, each with the study it is about."""
         listed = [{"study": name, **asdict(one)} for name, findings in self.findings.items() for one in findings]
-        return {"passed": self.passed, "findings": listed}
+        told = {"notes": list(self.notes), "not_covered": list(self.not_covered), "left_to_whorl": self.left}
+        return {"passed": self.passed, "findings": listed, **told}
 
 
 def measured(claim: str, error: float, tolerance: float, where: str) -> Finding:

@@ -62,14 +62,16 @@ def carry_back(jac: Array, potential: Array) -> Array:
 
 
 def velocity(layers: Array, score: Array) -> Array:
-    """Q(p) s in every column (Eq. 3)."""
-    return layers * (score - (layers * score).sum(axis=-2, keepdims=True))
+    """Q(p) s in every column (Eq. 3), pair by pair: beside a heavy entry the mean of the scores would take the digits."""
+    across = score[..., :, None, :] - score[..., None, :, :]
+    return layers * np.einsum("...kc,...jkc->...jc", layers, across)
 
 
 def step(layers: Array, score: Array, size: Array | complex) -> Array:
     """The normalised exponential step (Eq. 4)."""
     exponent = size * score
-    grown = layers * np.exp(exponent - np.real(exponent).max(axis=-2, keepdims=True))
+    highest = np.where(layers != 0, np.real(exponent), -np.inf).max(axis=-2, keepdims=True)
+    grown = layers * np.exp(np.where(layers != 0, exponent - highest, 0.0))
     return grown / grown.sum(axis=-2, keepdims=True)
 
 

@@ -50,6 +50,5 @@ def eigenvalue(operator: Array) -> tuple[Array, Array]:
 def spectrum(factor: Array, tolerance: float) -> tuple[Array, Array]:
     """Rank and condition number of F F^T, for factors F `(batch, n, m)`: the eigenvalues above `tolerance` times the largest count."""
     values = np.square(np.linalg.svd(factor, compute_uv=False))
-    largest = values.max(axis=1)
-    kept = values > tolerance * largest[:, None]
-    return kept.sum(axis=1), largest / np.where(kept, values, np.inf).min(axis=1)
+    rank = (values > tolerance * values[:, :1]).sum(axis=1)
+    return rank, values[:, 0] / values[np.arange(len(values)), np.maximum(rank - 1, 0)]

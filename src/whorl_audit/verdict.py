@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from whorl_audit import registry
 from whorl_audit.finding import Finding, counted
 from whorl_audit.folder import Study
 from whorl_audit.types import Expected
@@ -29,7 +30,7 @@ def margin(relation: str, value: float, bound: float) -> float:
 
 def _gate_fault(design: dict[str, Any], stored: dict[str, Any], statistics: dict[str, Expected]) -> str | None:
     """What is wrong with a stored gate, if anything."""
-    for name in ("name", "statistic", "relation", "bound"):
+    for name in ("name", "statistic", "relation", "bound", "origin"):
         if stored.get(name) != design.get(name):
             return f"{name} is {stored.get(name)!r} instead of {design.get(name)!r}"
     value, bound, relation = stored.get("value"), design.get("bound"), design.get("relation")
@@ -57,6 +58,7 @@ def gates(study: Study, statistics: dict[str, Expected]) -> Iterator[Finding]:
     """Judge the gates and the verdict."""
     wanted, stored = _records(study.design.get("gates", [])), _records(study.verdict.get("gates"))
     faults = [] if len(wanted) == len(stored) else [f"{len(stored)} gates instead of {len(wanted)}"]
+    faults += [] if wanted else ["the design has none, so that nothing could fail"]
     for design, gate in zip(wanted, stored, strict=False):
         if fault := _gate_fault(design, gate, statistics):
             faults.append(f"{design.get('name')}: {fault}")
@@ -64,6 +66,19 @@ def gates(study: Study, statistics: dict[str, Expected]) -> Iterator[Finding]:
     verdict = "PASS" if all(gate.get("passed") is True for gate in stored) else "FAIL"
     claimed = study.verdict.get("verdict")
     yield counted("the verdict follows from the gates", [f"it is {claimed!r}"] if claimed != verdict else [], "verdict.json")
+
+
+def gates_of_ours(study: Study, ours: dict[str, float]) -> Finding:
+    """Judge whether each gate that is said to hold does so for our own numbers: what is changed within a tolerance decides no gate."""
+    faults = []
+    for gate in _records(study.verdict.get("gates")):
+        relation, bound, value = gate.get("relation"), gate.get("bound"), ours.get(str(gate.get("statistic")))
+        if gate.get("passed") is not True or relation not in RELATIONS or not isinstance(bound, int | float) or value is None:
+            continue  # found with the gates themselves, or no claim
+        same = relation == "==" and abs(value - bound) <= MARGIN * max(1.0, abs(bound))
+        if not same and not RELATIONS[relation](value, bound):
+            faults.append(f"{gate.get('name')}: ours is {value!r}, which is not {relation} {bound!r}")
+    return counted("every gate that holds does so for the auditor's own numbers", faults, "verdict.json")
 
 
 def origin(study: Study) -> Finding:
@@ -97,6 +112,7 @@ def registration(study: Study) -> Iterator[Finding]:
         sources = lock.get("sources")
         digests = [lock.get("design"), *(sources.values() if isinstance(sources, dict) else [None])]
         faults = [f"{digest!r} is no SHA-256" for digest in digests if not (isinstance(digest, str) and _DIGEST.fullmatch(digest))]
+        faults += registry.shape_faults(study)
     yield counted("the lock holds hashes", faults, "lock.json")
     reasons = [
         *(["the run is quick"] if said.get("quick") else []),
@@ -112,14 +128,19 @@ def registration(study: Study) -> Iterator[Finding]:
     yield counted("a run that says it is registered is", wrong, "verdict.json")
 
 
+def shipped(study: Study, made_by: object) -> Finding:
+    """Judge the registration against the designs, locks and sources that ship, as far as they can be compared."""
+    faults, _ = registry.judge(study, made_by)
+    return counted(f"the registration of {study.path.name} is not another than the shipped one", faults, f"{study.path.name}/lock.json")
+
+
 def summary(said: dict[str, Any], studies: list[Study]) -> Finding:
     """Judge whether the summary repeats the verdicts."""
     fields = ("verdict", "expected", "registered", "quick")
     there = {study.path.name: {name: study.verdict.get(name) for name in fields} for study in studies}
     named = said.get("studies")
     named = named if isinstance(named, dict) else {}
-    faults = [f"study {name}" for name in sorted(set(there) ^ set(named))]
-    for name in sorted(set(there) & set(named)):
-        entry = named[name] if isinstance(named[name], dict) else {}
-        faults += [f"{field} of {name}" for field in fields if entry.get(field) != there[name][field]]
+    faults = [f"{name} is no part of it" for name in said if name != "studies"]
+    faults += [f"study {name}" for name in sorted(set(there) | set(named)) if named.get(name) != there.get(name)]
+    faults += [f"study {study.path.name} is in the folder of another" for study in studies if study.verdict.get("study") != study.path.name]
     return counted("the summary repeats the verdicts", faults, "summary.json")

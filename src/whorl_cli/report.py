@@ -68,7 +68,7 @@ def _ours(folder: Path, failed: list[dict[str, Any]]) -> bool:
     """Whether nothing is wrong but files that this command makes anew, such as a page left behind by an interrupted one."""
     from whorl.study import layout, store
 
-    if any(not finding["where"].startswith(store.MANIFEST) for finding in failed) or not (folder / store.MANIFEST).exists():
+    if any(not finding["where"].startswith((store.MANIFEST, REMADE[1])) for finding in failed) or not (folder / store.MANIFEST).exists():
         return False
     listed = {line[66:]: line[:64] for line in layout.contents(folder / store.MANIFEST).decode(errors="replace").splitlines()}
     present = {path.relative_to(folder).as_posix(): path for path in store.files(folder)}

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from whorl_audit import crate
 from whorl_audit.computed import recompute
 from whorl_audit.derived import DERIVED
 from whorl_audit.folder import sha256
@@ -21,7 +22,8 @@ from whorl_audit.statistics import STATISTICS
 from whorl_audit.types import Tables
 from whorl_audit.verdict import RELATIONS, margin
 
-NOISE = 1e-13
+NOISE = 1e-16
+VERSION = "0.0.0"  # of the whorl that is said to have made a forged folder
 
 PARAMETERS = {
     "structural": {
@@ -132,7 +134,8 @@ def gate_records(kind, statistics):
         value = statistics.get(statistic)
         passed = value is not None and RELATIONS[relation](value, bound)
         room = None if value is None else margin(relation, value, bound)
-        yield {"name": name, "statistic": statistic, "relation": relation, "bound": bound, "value": value, "passed": passed, "margin": room}
+        gate = {"name": name, "statistic": statistic, "relation": relation, "bound": bound, "origin": "own"}
+        yield gate | {"value": value, "passed": passed, "margin": room}
 
 
 def png(text):
@@ -155,7 +158,8 @@ def write_study(path, kind, parameters, quick=None, registered=True):
     (path / "figures").mkdir()
     (path / "design.toml").write_text(design_text(kind, parameters, quick))
     digest = sha256((path / "design.toml").read_bytes())
-    lock = {"design": digest, "sources": {"src/one.py": "0" * 64}} if registered else {}
+    sources = dict.fromkeys(sorted((f"study/{kind}.py", "study/gates.py", "study/store.py")), "0" * 64)
+    lock = {"design": digest, "sources": sources} if registered else {}
     (path / "lock.json").write_text(json.dumps(lock))
     tables = make_tables(kind, parameters | (quick or {}))
     for name, table in tables.items():
@@ -168,8 +172,13 @@ def write_study(path, kind, parameters, quick=None, registered=True):
     (path / "verdict.json").write_text(json.dumps(verdict))
     judge(path, kind)
     hashes = {"tasks": sha256((path / "tables" / "tasks.parquet").read_bytes())}
-    (path / "figures" / "one.png").write_bytes(png(json.dumps(hashes)))
-    (path / "figures" / "one.pdf").write_bytes(pdf(json.dumps(hashes)))
+    write_figure(path / "figures" / kind, hashes)
+
+
+def write_figure(stem, hashes):
+    for ending, make in ((".png", png), (".pdf", pdf)):
+        stem.parent.mkdir(exist_ok=True)
+        stem.with_suffix(ending).write_bytes(make(json.dumps(hashes)))
 
 
 def judge(path, kind):
@@ -181,21 +190,73 @@ def judge(path, kind):
     (path / "verdict.json").write_text(json.dumps(verdict))
 
 
-def seal(root):
-    """Make every hash anew, so that only recomputation can find what was changed."""
-    for path in sorted(design.parent for design in root.glob("*/design.toml")):
+def study_folders(root):
+    return sorted(design.parent for design in root.glob("*/design.toml"))
+
+
+def rehash(root):
+    """Make the hashes in every verdict anew."""
+    for path in study_folders(root):
         verdict = json.loads((path / "verdict.json").read_text())
         files = sorted((path / "tables").glob("*.parquet"))
         verdict["design"], verdict["lock"] = (sha256((path / name).read_bytes()) for name in ("design.toml", "lock.json"))
         verdict["tables"] = {file.stem: {"sha256": sha256(file.read_bytes()), "rows": pq.read_metadata(file).num_rows} for file in files}
         (path / "verdict.json").write_text(json.dumps(verdict))
+
+
+def seal(root, version=VERSION):
+    """Make all hashes and all that repeats the studies anew, so that only recomputation can find what was changed."""
+    rehash(root)
+    verdicts = {path.name: json.loads((path / "verdict.json").read_text()) for path in study_folders(root)}
+    fields = ("verdict", "expected", "registered", "quick")
+    summary = {"studies": {kind: {name: verdict[name] for name in fields} for kind, verdict in verdicts.items()}}
+    (root / "summary.json").write_text(json.dumps(summary))
+    (root / "environment.json").write_text(json.dumps(environment(root, verdicts, version)))
+    describe(root, verdicts)
     write_manifest(root)
 
 
-def write_manifest(root):
+def environment(root, verdicts, version):
+    """The environment of a run by another version, with which no shipped lock can be compared."""
+    locks = [json.loads((root / name / "lock.json").read_text()) for name in verdicts]
+    words = dict.fromkeys(("device", "python", "platform", "machine", "processor"), "forged")
+    return words | {
+        "whorl": version,
+        "sources": sha256("".join(digest for lock in locks for digest in lock.get("sources", {}).values()).encode()),
+        "designs": {name: verdict["design"] for name, verdict in verdicts.items()},
+        "quick": any(verdict["quick"] for verdict in verdicts.values()),
+        "packages": dict.fromkeys(("equinox", "jax", "jaxlib", "numpy", "pyarrow", "scipy"), "1.0"),
+        "cores": 2,
+    }
+
+
+def describe(root, verdicts):
+    """The crate."""
+    said = json.loads((root / "environment.json").read_text())
+    files = {name: root / name for name in names_in(root) if name != crate.NAME}
+    told = (f"{name}: {one['verdict']}{'' if one['registered'] else ' (UNREGISTERED)'}" for name, one in verdicts.items())
+    folder = {
+        "@id": "./",
+        "@type": "Dataset",
+        "citation": {"@id": "#article"},
+        "isBasedOn": {"@id": "#whorl"},
+        "name": "Registered studies of conservative physical learning",
+        "description": "; ".join(told),
+        "hasPart": [{"@id": name} for name in files],
+        "datePublished": "2000-01-01",
+        "license": {"@id": "#licence"},
+    }
+    graph = [folder, {"@id": "#licence", "@type": "CreativeWork"}, *crate._entities(files, said).values()]
+    (root / crate.NAME).write_text(json.dumps({"@context": f"{crate.STANDARD}/context", "@graph": graph}))
+
+
+def names_in(root):
     names = sorted(file.relative_to(root).as_posix() for file in root.rglob("*") if file.is_file())
-    names = [name for name in names if name != "manifest-sha256.txt" and Path(name).name != "audit.json"]
-    lines = [f"{sha256((root / name).read_bytes())}  {name}\n" for name in names]
+    return [name for name in names if name != "manifest-sha256.txt" and Path(name).name != "audit.json"]
+
+
+def write_manifest(root):
+    lines = [f"{sha256((root / name).read_bytes())}  {name}\n" for name in names_in(root)]
     (root / "manifest-sha256.txt").write_text("".join(lines))
 
 
@@ -203,10 +264,7 @@ def write_run(root, kinds=tuple(PARAMETERS), **options):
     """A run folder that passes its audit."""
     for kind in kinds:
         write_study(root / kind, kind, PARAMETERS[kind], **options)
-    verdicts = {kind: json.loads((root / kind / "verdict.json").read_text()) for kind in kinds}
-    fields = ("verdict", "expected", "registered", "quick")
-    summary = {"studies": {kind: {name: verdict[name] for name in fields} for kind, verdict in verdicts.items()}}
-    (root / "summary.json").write_text(json.dumps(summary))
-    (root / "environment.json").write_text("{}")
+    if set(kinds) == set(PARAMETERS) and not options.get("quick"):
+        write_figure(root / "figures" / "concept", {})
     seal(root)
     return root

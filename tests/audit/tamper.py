@@ -118,7 +118,7 @@ def file_change_is_found(root, path, rng):
 def consistent_change_is_found(root, kind, table, column, rng):
     """Change a value and make all that is derived from it anew, statistics, gates, verdict and hashes: only the physics can tell."""
     path = root / kind
-    files = [*(path / "tables").glob("*.parquet"), path / "verdict.json", root / "manifest-sha256.txt"]
+    files = [*(path / "tables").glob("*.parquet"), path / "verdict.json", *root.glob("*.*")]
     with kept(*files):
         parameters = folder.read(path).parameters
         tables = forge.make_tables(kind, parameters)

@@ -8,7 +8,7 @@ import pytest
 from audit import forge
 from whorl_audit import draws, keys, network, plane
 from whorl_audit.computed import common, recompute
-from whorl_audit.computed.structural import _gauss_newton
+from whorl_audit.computed.structural import _outputs_solved, _updated, _weights_solved
 from whorl_audit.derived import DERIVED
 from whorl_audit.derived import common as derived
 from whorl_audit.derived.threshold import auc, ordered_pairs
@@ -81,10 +81,11 @@ def test_an_eigenvalue_of_the_plane_is_that_of_lapack():
         assert complex(real, imag) == pytest.approx(complex(wanted), abs=1e-13)
 
 
+@pytest.mark.parametrize("route", [_outputs_solved, _weights_solved])
 @pytest.mark.parametrize("depth", DEPTHS)
-def test_gauss_newton_in_the_weights_is_the_leaky_solve_at_the_outputs(depth):
+def test_gauss_newton_in_the_weights_is_the_leaky_solve_at_the_outputs(depth, route):
     layers, inputs, targets = networks(depth)
-    moved = _gauss_newton(layers, inputs, targets, 0.1, 0.05)
+    moved = _updated(layers, (inputs, targets), {"leak": 0.1, "step": 0.05}, route, None)
     for n in range(len(layers)):
         error = (targets[n] - network.predict(layers[n : n + 1], inputs[n : n + 1])[0]).ravel()
         potential = np.linalg.solve(layer_sum(layers[n], inputs[n]) + 0.1 * np.eye(18), error)
@@ -193,10 +194,17 @@ def test_tolerances_are_measured_by_what_they_say():
     assert [parts[f"v_{k}"].scale.item() for k in range(3)] == [10.0] * 3
 
 
-@pytest.mark.parametrize(("kind", "table", "column"), [("structural", "trajectories", "loss"), ("horizon", "updates", "taken")])
-def test_losses_behind_a_solve_with_a_small_leak_are_measured_by_it(kind, table, column):
-    found = recompute(kind, forge.PARAMETERS[kind] | {"leak": 1e-3})[table][column]
+def test_losses_behind_a_solve_with_a_small_leak_are_measured_by_it():
+    found = recompute("horizon", forge.PARAMETERS["horizon"] | {"leak": 1e-3})["updates"]["taken"]
     assert found.scale == pytest.approx((found.values + 1e-2 * np.sqrt(found.values)) * 2, rel=1e-13)
+
+
+@pytest.mark.parametrize(("leak", "low", "high"), [(0.1, 1, 1), (1e-5, 2, 1e5), (1e-12, 1e5, 1e5)])
+def test_losses_of_the_whole_task_are_measured_by_what_noise_leaves_of_them(leak, low, high):
+    found = recompute("structural", forge.PARAMETERS["structural"] | {"leak": leak})["trajectories"]["loss"]
+    share = (np.asarray(found.scale) / (found.values + 1e-2 * np.sqrt(found.values))).reshape(-1, 4)
+    assert share[:, 0] == pytest.approx(1, rel=1e-13)  # nothing has moved yet
+    assert low * (1 - 1e-9) <= share[:, 1:].max() <= high * (1 + 1e-9)
 
 
 def test_the_gain_is_the_largest_eigenvalue_of_the_inverse_response():

@@ -26,9 +26,9 @@ def test_a_figure_is_written_as_pdf_and_png_with_the_hashes_of_its_tables(run_fo
     wanted = {name: hashes(study)[name] for name in ("configurations", "statistics")}
     assert json.loads(audit.pdf_text(written[0].read_bytes())) == wanted
     assert json.loads(audit.png_text(written[1].read_bytes())) == wanted
-    (finding,) = audit.check(study, hashes(study))
+    (finding,) = audit.check(study, "threshold", hashes(study))
     assert finding.passed
-    (finding,) = audit.check(study, hashes(study) | {"configurations": "0" * 64})
+    (finding,) = audit.check(study, "threshold", hashes(study) | {"configurations": "0" * 64})
     assert not finding.passed
 
 

@@ -37,7 +37,7 @@ def draw_all(folder: Path, *, illustration: bool = True) -> list[Path]:
         raise ValueError(f"folder must hold studies, each with a verdict.json, but {folder} holds none")
     written = [path for study in studies for path in draw_study(study)]
     if illustration and set(PAPER) <= {study.name for study in studies}:
-        written += save(concept.draw(), Path(folder) / "figures" / "concept", {}, "Illustration of conservative physical learning")
+        written += _written(Path(folder) / "figures", drawn_concept())
     return written
 
 
@@ -51,12 +51,17 @@ def draw_study(study: Path) -> list[Path]:
         >>> [path.name for path in figures.draw_study(folder / "run")]
         ['threshold.pdf', 'threshold.png']
     """
+    return _written(study / "figures", drawn_study(study))
+
+
+def drawn_study(study: Path) -> dict[str, bytes]:
+    """The files that `draw_study` writes, by their names, from the tables alone."""
     verdict = store.read_json(study / "verdict.json")
     kind = verdict.get("kind") if isinstance(verdict, dict) else None
     if kind not in columns.TEXT:
         raise ValueError(f"kind in {study.name}/verdict.json must be one of {', '.join(columns.TEXT)}, but it is {kind!r}")
     if kind not in KINDS:
-        return []
+        return {}
     hashes, tables = {}, {}
     for name in KINDS[kind].TABLES:
         path = study / "tables" / f"{name}.parquet"
@@ -68,7 +73,12 @@ def draw_study(study: Path) -> list[Path]:
     figure = KINDS[kind].draw(tables, **_options(kind, verdict))
     if words := stamp_of(verdict):
         _style.stamp(figure, words)
-    return save(figure, study / "figures" / kind, hashes, str(verdict.get("title", kind)))
+    return files(figure, kind, hashes, str(verdict.get("title", kind)))
+
+
+def drawn_concept() -> dict[str, bytes]:
+    """The files of the illustration, which is the same in every run folder."""
+    return files(concept.draw(), "concept", {}, "Illustration of conservative physical learning")
 
 
 def stamp_of(verdict: Mapping[str, Any]) -> str:
@@ -84,18 +94,23 @@ def _options(kind: str, verdict: Mapping[str, Any]) -> dict[str, float]:
     return {"tolerance": bounds["factorisation.max"]} if kind == "structural" and "factorisation.max" in bounds else {}
 
 
-def save(figure: Figure, stem: Path, hashes: Mapping[str, str], title: str) -> list[Path]:
-    """Write a figure as PDF and PNG beside each other, with the hashes of its tables and without anything that changes by itself."""
+def files(figure: Figure, name: str, hashes: Mapping[str, str], title: str) -> dict[str, bytes]:
+    """A figure as PDF and PNG, with the hashes of its tables and without anything that changes by itself."""
     text = json.dumps(dict(hashes), sort_keys=True)
     about = {
         "pdf": {"Title": title, "Keywords": text, "Creator": "whorl", "Producer": None, "CreationDate": None},
         "png": {"Title": title, PNG_KEY: text, "Software": None},
     }
-    paths = []
+    made = {}
     with _style.settings():
         for ending, metadata in about.items():
             buffer = BytesIO()
             figure.savefig(buffer, format=ending, dpi=DPI, metadata=metadata)
-            paths.append(stem.with_name(f"{stem.name}.{ending}"))
-            store.write(paths[-1], buffer.getvalue())
-    return paths
+            made[f"{name}.{ending}"] = buffer.getvalue()
+    return made
+
+
+def _written(folder: Path, made: Mapping[str, bytes]) -> list[Path]:
+    for name, content in made.items():
+        store.write(folder / name, content)
+    return [folder / name for name in made]

@@ -53,5 +53,5 @@ def write(folder: Path, environment: dict[str, Any], verdicts: list[dict[str, An
 
 
 def _packages(environment: dict[str, Any]) -> str:
-    versions = ", ".join(f"{name} {version}" for name, version in environment["packages"].items())
+    versions = ", ".join(f"{name} {version}" for name, version in sorted(environment["packages"].items()))
     return f"Python {environment['python']}, {versions}"

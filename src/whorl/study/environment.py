@@ -12,6 +12,7 @@ from whorl.study.design import Design
 from whorl.study.lock import sources
 
 PACKAGES = ("jax", "jaxlib", "numpy", "scipy", "equinox", "pyarrow")
+DRAWING = ("jinja2", "matplotlib", "mpltern", "plotly")  # with these versions figures and page can be made again, byte by byte
 BEARING = ("whorl", "sources", "designs", "quick", "packages", "device")  # what a resumed run must share with the interrupted one
 
 
@@ -26,6 +27,7 @@ def describe(designs: list[Design], quick: bool) -> dict[str, Any]:
         "designs": {design.name: design.sha256 for design in designs},
         "quick": quick,
         "packages": {name: metadata.version(name) for name in PACKAGES},
+        "drawing": drawing(),
         "device": str(jax.devices()[0].device_kind),
         "python": sys.version.split()[0],
         "platform": platform.platform(),
@@ -33,6 +35,11 @@ def describe(designs: list[Design], quick: bool) -> dict[str, Any]:
         "processor": _processor(),
         "cores": os.cpu_count(),
     }
+
+
+def drawing() -> dict[str, str]:
+    """The versions on which figures and page depend, and no number does."""
+    return {name: metadata.version(name) for name in DRAWING}
 
 
 def differences(one: dict[str, Any], other: dict[str, Any]) -> list[str]:

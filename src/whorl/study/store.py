@@ -140,12 +140,21 @@ def arrow(kind: str, name: str, table: dict[str, np.ndarray]) -> pa.Table:
     wanted = columns(kind, name)
     if [column.name for column in wanted] != list(table):
         raise ValueError(f"table {name} must have the columns {[c.name for c in wanted]}, but it has {list(table)}")
-    fields, arrays = [], []
-    for column in wanted:
+    described = schema(kind, name)
+    arrays = [
+        pa.array(table[column.name].tolist() if column.type == "string" else table[column.name], field.type)
+        for column, field in zip(wanted, described, strict=True)
+    ]
+    return pa.Table.from_arrays(arrays, schema=described)
+
+
+def schema(kind: str, name: str) -> pa.Schema:
+    """The columns of a table, each with its role, unit, equation and meaning."""
+    fields = []
+    for column in columns(kind, name):
         about = {"role": column.role, "unit": UNIT, "equation": column.equation, "description": column.meaning}
         fields.append(pa.field(column.name, pa.type_for_alias(column.type), nullable=False, metadata=about))
-        arrays.append(pa.array(table[column.name].tolist() if column.type == "string" else table[column.name], fields[-1].type))
-    return pa.Table.from_arrays(arrays, schema=pa.schema(fields, metadata={"study": kind, "table": name}))
+    return pa.schema(fields, metadata={"study": kind, "table": name})
 
 
 def parquet(table: pa.Table) -> bytes:

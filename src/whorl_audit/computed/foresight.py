@@ -194,18 +194,28 @@ def _simulated(text: str, told: bytes) -> tuple[Columns, Columns]:
 def comparators(tables: Tables, p: Parameters) -> Columns:
     """The final losses of learners with equal compute: all trials where that is short, the first one where it is long."""
     wanted = tables["comparators"]["final"].copy()
+    rows, losses = _followed(json.dumps(p, sort_keys=True))
+    wanted[rows] = losses
+    size = wanted + 1e-2 * np.sqrt(np.abs(wanted)) + 1e-4
+    return {"final": computed(wanted, size)}
+
+
+@lru_cache(maxsize=1)
+def _followed(text: str) -> tuple[Whole, Array]:
+    """The rows of comparators that are followed, and their final losses."""
+    p = json.loads(text)
     cases = keys.grid(depth=p["depths"], beta=np.asarray(p["betas"], float), scale=np.asarray(p["scales"], float), trial=range(p["trials"]))
-    at = 0
+    at, rows, losses = 0, [], []
     for learner in LEARNERS:
         for horizon in p["horizons"]:
             many = foresight.multiple(p, horizon)
             long = (many if learner != "full_batch" else many / 6) * foresight.updates(p, 3) > PATIENCE
             for depth in p["depths"]:
                 here = np.flatnonzero((cases["depth"] == depth) & ((cases["trial"] == 0) | (not long)))
-                wanted[at + here] = _alone(p, learner, many, {name: values[here] for name, values in cases.items()})
+                rows.append(at + here)
+                losses.append(_alone(p, learner, many, {name: values[here] for name, values in cases.items()}))
             at += len(cases["trial"])
-    size = wanted + 1e-2 * np.sqrt(np.abs(wanted)) + 1e-4
-    return {"final": computed(wanted, size)}
+    return np.concatenate(rows), np.concatenate(losses)
 
 
 def _alone(p: Parameters, learner: str, many: int, rows: Table) -> Array:

@@ -25,8 +25,9 @@ def _turning(layers: Array, inputs: Array, targets: Array, across: Array, select
     }
 
 
-def _configurations(layers: Array, inputs: Array, targets: Array, size: float) -> dict[str, Array]:
+def _configurations(layers: Array, inputs: Array, targets: Array, p: Parameters) -> dict[str, Array]:
     """The computed columns of `configurations` for one depth."""
+    size = p["finite_step"]
     selected = common.largest_residual(layers, inputs, targets)
     chosen = common.select(layers, inputs, targets, selected)
     straight = chosen.score(plane.solve(chosen.response, chosen.residual))
@@ -35,7 +36,7 @@ def _configurations(layers: Array, inputs: Array, targets: Array, size: float) -
     values = {
         "selected": selected,
         **_turning(layers, inputs, targets, across, selected),
-        "condition": np.square(chosen.singular[:, 0] / chosen.singular[:, 1]),
+        "condition": plane.spectrum(common.reduced(chosen.factor), p["rank_tol"])[1],
         "gain": chosen.gain,
         "velocity": chosen.velocity(layers, scores["plus"]),
         "commanded": plane.out_of(plane.mix(chosen.residual, 1.0, 1.0)),
@@ -68,7 +69,7 @@ def expected(p: Parameters) -> dict[str, Columns]:
     for depth in p["depths"]:
         layers = [draws.softmax_layers(p["seed"], family, depth, beta, p["floor"]) for family in range(families) for beta in betas]
         start[depth] = np.array(layers)
-        values = _configurations(start[depth], *repeated, p["finite_step"])
+        values = _configurations(start[depth], *repeated, p)
         parts.append({name: column.reshape(families, len(betas), *column.shape[1:]) for name, column in values.items()})
     joined = {name: np.stack([part[name] for part in parts], axis=1) for name in parts[0]}
     rows = keys.threshold(p)["configurations"]

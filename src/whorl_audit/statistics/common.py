@@ -5,6 +5,25 @@ import numpy as np
 from whorl_audit.types import Array, Expected, Tables
 
 AGREEMENT = 1e-12
+EPSILON = 2.0**-52
+APART = 100.0  # two sound programs do not differ by more in the round-off that is left of one identity
+# What is zero but for round-off; where its rows are, if it has rows of its own; and in how many of them we must have round-off before a
+# program that has none in any row did not compute them. One operator has 324 entries, and cannot be without.
+ROUNDOFF: dict[str, tuple[str, str, int] | None] = {
+    "factorisation.max": ("operators", "factorisation", 2),
+    "symmetry.max": None,  # terms that are symmetric one by one leave none
+    "score_residual.max": ("modes", "score_residual", 8),
+    "pair_residual.max": ("modes", "pair_residual", 8),
+    "dissipation_residual.max": ("modes", "dissipation_residual", 8),
+    "discrepancy.max": ("trajectories", "discrepancy", 8),
+    "column_residual.max": None,
+    "control.null.max": None,
+    "response_residual.max": ("configurations", "response_residual", 8),
+    "closure.step.max": None,
+    "closure.trajectory.max": ("trajectories", "closure", 8),
+    "closure.paired.max": None,
+    "closure.max": ("trajectories", "closure", 8),
+}
 
 
 def number(value: float, scale: float | None = None) -> Expected:
