@@ -99,11 +99,8 @@ def parameters(design: dict[str, Any], *, quick: bool) -> Parameters:
         values |= _section(design, "quick")
         _same_names("quick parameters", values, names)
     for name, value in values.items():
-        if rule := parameter_fault(name, value):
+        if rule := parameter_fault(design["kind"], name, value):
             raise UnreadableError(f"{name} must {rule}, but it is {shown(value)}")
-    for name in ("width", "mixtures"):
-        if values[name] != 3:
-            raise UnreadableError(f"{name} must be 3, but it is {shown(values[name])}")
     return values
 
 

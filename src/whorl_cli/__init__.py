@@ -8,15 +8,18 @@ library, and not inside it, because importing anything from `whorl` imports JAX.
 import argparse
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 
-from whorl_cli import _output
+from whorl_cli import _memory, _output
 
 COMMANDS = ("reproduce", "run", "register", "verify", "report", "replicate", "certify", "sweep", "explore")
 EXIT = """exit codes:
   0  done, and every verdict is the expected one
   1  done, but a verdict differs
-  2  bad input, or a file that could not be read or written"""
+  2  bad input, a file that could not be read or written, too little memory or disk, or interrupted
+  70 a fault of whorl itself: please report it; WHORL_TRACEBACK=1 in the environment shows where"""
+FAULT = 70
 
 
 def parser() -> argparse.ArgumentParser:
@@ -37,9 +40,10 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command. Refusals are one sentence on the error stream and exit code 2."""
+    """Run one command. Refusals are one sentence on the error stream and exit code 2, faults of whorl one sentence and 70."""
     given = parser().parse_args(arguments)
     try:
+        _memory.check(getattr(given, "command", ""))
         code = given.call(given)
         sys.stdout.flush()  # now, and not when Python ends and nobody can catch what goes wrong
         return code
@@ -52,3 +56,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         _output.refuse("interrupted; what was finished is kept, and the same command goes on from there", given)
         return 2
+    except Exception as wrong:  # whatever it is, it must not end with a code that means something else
+        return _unexpected(wrong, given)
+
+
+def _unexpected(wrong: Exception, given: argparse.Namespace) -> int:
+    if os.environ.get("WHORL_TRACEBACK"):
+        traceback.print_exception(wrong)
+    if _memory.lacking(wrong):
+        _output.refuse(f"there is too little memory: {_output.first_line(wrong) or 'an allocation failed'}", given)
+        return 2
+    about = f"{type(wrong).__name__}: {_output.first_line(wrong)}".rstrip(": ")
+    _output.refuse(f"a fault of whorl itself, please report it ({about}); WHORL_TRACEBACK=1 in the environment shows where", given)
+    return FAULT

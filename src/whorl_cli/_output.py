@@ -18,7 +18,7 @@ def command(commands: Any, name: str, call: Callable[[argparse.Namespace], int],
     shape = argparse.RawDescriptionHelpFormatter
     parser = commands.add_parser(name, help=summary, description=story, formatter_class=shape, allow_abbrev=False)
     parser.add_argument("--json", action="store_true", help="print one JSON object, for machines, instead of text")
-    parser.set_defaults(call=call)
+    parser.set_defaults(call=call, command=name)
     return parser
 
 
@@ -33,6 +33,11 @@ def spoken(why: Any) -> str:
     if isinstance(why, OSError) and why.strerror:
         return f"{why.filename}: {why.strerror.lower()}" if why.filename else why.strerror.lower()
     return str(why)
+
+
+def first_line(wrong: BaseException) -> str:
+    """What an error says, cut to what fits into a sentence."""
+    return next(iter(str(wrong).splitlines()), "")[:200]
 
 
 def say(value: dict[str, Any]) -> None:
