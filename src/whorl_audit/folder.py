@@ -11,7 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from whorl_audit.schema import PARAMETERS, parameter_fault
+from whorl_audit.limits import ceiling_fault
+from whorl_audit.schema import PARAMETERS, joint_fault, parameter_fault
 from whorl_audit.types import Parameters, UnreadableError, shown
 
 
@@ -101,6 +102,8 @@ def parameters(design: dict[str, Any], *, quick: bool) -> Parameters:
     for name, value in values.items():
         if rule := parameter_fault(design["kind"], name, value):
             raise UnreadableError(f"{name} must {rule}, but it is {shown(value)}")
+    if fault := joint_fault(design["kind"], values) or ceiling_fault(design["kind"], values):
+        raise UnreadableError(fault)
     return values
 
 

@@ -102,12 +102,13 @@ _COUNTS = {
 }
 _NUMBERS = {
     "concentration": (1e-3, 1e6),
-    "column_concentration": (1e-3, 1e6),
+    "column_concentration": (0.1, 1e3),
     "floor": (1e-9, 1.0),
+    "structural floor": (0.01, 0.9),
     "alpha": (1.0, 1.0),
     "structural alpha": (1e-2, 1e2),
     "omega": (1e-3, 1e3),
-    "step": (1e-6, 2.0),
+    "step": (1e-6, 1.0),
     "leak": (1e-6, 1e6),
     "rank_tol": (1e-24, 0.5),
     "finite_step": (1e-8, 1.0),
@@ -173,6 +174,13 @@ def parameter_fault(kind: str, name: str, value: object) -> str | None:
         good = good and abs(sum(value) - 1) < 1e-12
         rule = "be three numbers of at least 0.001 that sum to 1"
     return None if good else rule
+
+
+def joint_fault(kind: str, values: dict[str, Any]) -> str | None:
+    """The sentence where values that are good one by one do not fit together."""
+    if kind == "structural" and values["step"] > 5 * values["leak"]:
+        return f"step must be at most 5 times leak, but they are {values['step']:g} and {values['leak']:g}"
+    return None
 
 
 def _whole(value: object) -> TypeGuard[int]:

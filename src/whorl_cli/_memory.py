@@ -38,6 +38,13 @@ def check(command: str) -> None:
         )
 
 
+def room() -> int | None:
+    """Bytes of memory that the work of a command may take; None where nobody knows."""
+    limit, left = address_space(), available()
+    beside = None if limit is None else max(0, limit - 2 * GB)  # what is mapped and never used
+    return min((one for one in (beside, left) if one is not None), default=None)
+
+
 def address_space() -> int | None:
     """The limit on the address space of this process, in bytes; None where there is none."""
     try:

@@ -40,6 +40,19 @@ def first_line(wrong: BaseException) -> str:
     return next(iter(str(wrong).splitlines()), "")[:200]
 
 
+def size(text: str) -> int:
+    """Bytes, from a number with or without a unit."""
+    units = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+    digits = text.strip().rstrip("BKMGTIbkmgti ")
+    try:
+        found = float(digits) * units[text.strip()[len(digits) :].strip().upper()]
+    except (ValueError, KeyError):
+        found = 0.0
+    if not 0 < found < 2**63:
+        raise argparse.ArgumentTypeError(f"it must be a size such as 2GB, but it is {text!r}")
+    return int(found)
+
+
 def say(value: dict[str, Any]) -> None:
     """Print an object for machines."""
     print(json.dumps(value, indent=2, allow_nan=False))  # noqa: T201

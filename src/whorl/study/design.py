@@ -9,7 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from whorl.study.schema import ORIGINS, PARAMETERS, RELATIONS, finite
+from whorl.study.schema import ORIGINS, PARAMETERS, RELATIONS, finite, together
 
 PAPER = ("structural", "threshold", "horizon")
 SHIPPED = (*PAPER, "foresight")
@@ -205,6 +205,10 @@ class _Reader:
         expected = self.one_of(given, "expected", ("PASS", "FAIL")) if "expected" in given else None
         parameters = self.parameters(kind, self.table(given, "parameters"))
         quick = self.quick(kind, self.table(given, "quick") if "quick" in given else {})
+        values = {name: entry["value"] for name, entry in parameters.items()}
+        for table, force in (("parameters", values), ("quick", values | quick)):
+            if wrong := together(kind, force):
+                raise self.refuse(f"{table}.{wrong[0]}", *wrong[1:])
         gates = given.get("gates", [])
         if not isinstance(gates, list) or not gates:
             raise self.refuse("gates", "gates must be one or more [[gates]] tables", gates)

@@ -104,11 +104,12 @@ PARAMETERS: dict[str, dict[str, Rule]] = {
     "structural": COMMON
     | {
         "families": whole(1, 100_000),
-        "column_concentration": SPREAD,
+        "column_concentration": between(0.1, 1e3),
+        "floor": between(0.01, 0.9),  # columns at a vertex, or all alike, leave trajectories to round-off
         "alpha": between(0.01, 100),
         "omegas": many(0, 100),
         "updates": whole(1, 10_000),
-        "step": between(1e-6, 2),  # 1 would repair the residual at once were it not for the leak
+        "step": between(1e-6, 1),  # 1 would repair the residual at once were it not for the leak
         "leak": LEAK,
         "rank_tol": RANK_TOL,
         "steps": many(1e-6, 1, least=2),
@@ -140,5 +141,15 @@ PARAMETERS: dict[str, dict[str, Rule]] = {
         "wide_trials": whole(2, 100_000),
     },
 }
+STEEPEST = 5  # steps of the structural study, in leaks: a residual out of reach is amplified by step / leak
+
+
+def together(kind: str, values: dict[str, Any]) -> tuple[str, str, Any] | None:
+    """The parameter, the rule and the value where parameters that are good one by one do not fit together."""
+    if kind == "structural" and values["step"] > STEEPEST * values["leak"]:
+        return "step", f"step must be at most {STEEPEST} times leak, {STEEPEST * values['leak']:g}", values["step"]
+    return None
+
+
 ORIGINS = ("stated", "reading", "own")
 RELATIONS = ("<", "<=", ">", ">=", "==")
