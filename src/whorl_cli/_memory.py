@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 GB = 10**9
+GROUP = Path("/sys/fs/cgroup")
 # Address space, (in all, for every core), and memory: measured with the smallest input each command takes, and rounded up.
 JAX = ((2.4, 0.3), 0.6)
 SMALL = ((1.5, 0.3), 0.4)
@@ -70,14 +71,13 @@ def _meminfo() -> int | None:
 
 def _group() -> int | None:
     """Of a control group: its limit less what it uses and could not drop."""
-    root = Path("/sys/fs/cgroup")
     for most, used, statistics, cached in (
         ("memory.max", "memory.current", "memory.stat", "inactive_file"),
         ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "memory/memory.stat", "total_inactive_file"),
     ):
-        limits, uses = _lines(root / most), _lines(root / used)
+        limits, uses = _lines(GROUP / most), _lines(GROUP / used)
         if limits and uses and limits[0].isdigit() and uses[0].isdigit():
-            kept = next((int(line.split()[1]) for line in _lines(root / statistics) if line.split()[0] == cached), 0)
+            kept = next((int(line.split()[1]) for line in _lines(GROUP / statistics) if line.split()[0] == cached), 0)
             return max(0, int(limits[0]) - int(uses[0]) + kept)
     return None
 

@@ -1,6 +1,8 @@
 """A design is read, or refused in one sentence that names the file, the line, the rule and the value."""
 
+import os
 import re
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -263,3 +265,28 @@ def test_a_design_with_one_line_lost_or_doubled_is_a_design_or_refused_in_one_li
 def test_the_fuzz_sees_designs_and_refusals():
     assert read_or_refused(text().encode())
     assert not read_or_refused(b"name = 1")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "a." * 50_000 + "a = 1",
+        "[" + "a." * 50_000 + "a]",
+        "x = {" + "a . " * 50_000 + "a = 1}",
+        '"a b".' * 50_000 + "a = 1",
+        r'"\"".' * 50_000,
+    ],
+    ids=["key", "header", "inline", "quoted", "escaped"],
+)
+def test_a_key_of_very_many_parts_costs_nothing(source):
+    tracemalloc.start()
+    assert refusal(f"# a remark\n{source}") == "mine.toml must be a TOML file, but it cannot be read: a key of more than 8 parts in line 2"
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20e6  # it took 10 GB
+
+
+def test_a_design_is_a_regular_file(tmp_path):
+    os.mkfifo(tmp_path / "pipe.toml")
+    with pytest.raises(ValueError, match=r"pipe\.toml must be a design file, but it is no regular file$"):
+        design.read(tmp_path / "pipe.toml")
