@@ -1,16 +1,21 @@
 """What cannot end well is refused before it begins: too little memory, designs that ask for too much, folders that were changed."""
 
 import os
+import re
 import resource
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import whorl_cli
 from study.small import made, small, text
-from whorl.study import cost, run, store
+from whorl.explorer import tables as drawn
+from whorl.measured import intake
+from whorl.measured import tables as reading
+from whorl.study import cost, design, run, schema, store
 from whorl_cli import _memory
 
 GB = 10**9
@@ -181,3 +186,37 @@ def test_work_files_that_are_whole_are_kept(tmp_path, monkeypatch):
 def test_a_packed_archive_is_not_unpacked(tmp_path):
     np.savez_compressed(tmp_path / "kept.npz", large=np.zeros(10**6))
     assert store.read_arrays(tmp_path / "kept.npz") is None
+
+
+DOCS = Path(__file__).parents[2]
+
+
+def test_the_page_of_the_command_has_every_exit_code_and_every_need():
+    page = (DOCS / "docs" / "reference" / "command.md").read_text()
+    said = set(re.findall(r"^  (\d+) +\w", whorl_cli.EXIT, re.MULTILINE))
+    assert said == set(re.findall(r"^\| (\d+) \|", page, re.MULTILINE)) == {"0", "1", "2", str(whorl_cli.FAULT)}
+    for name, ((base, each), resident) in _memory.NEEDS.items():
+        (row,) = re.findall(rf"^\|.*`{name}`.*GB \|$", page, re.MULTILINE)
+        assert f"| {base:g} + {each:g} n GB | {resident:g} GB |" in row
+    for ceiling in (cost.ROWS, cost.DRAWS, cost.FORESEEN):
+        assert str(ceiling) in page
+
+
+def test_the_page_of_the_studies_has_the_range_of_every_parameter():
+    page = (DOCS / "docs" / "studies.md").read_text().split("### What the parameters may be")[1].split("## Random numbers")[0]
+    for kind, rules in schema.PARAMETERS.items():
+        for name, (words, _) in rules.items():
+            (row,) = re.findall(rf"^\| [^|]*`{name}`[^|]* \| .*$", page, re.MULTILINE)
+            here = row.split(" | ")[1].rstrip(" |")
+            own = here.split("; in structural ")[-1 if kind == "structural" else 0]
+            full = re.sub("^from 1$", "a whole number from 1 to 100000", own)
+            assert full.removesuffix(", and at most 5 times `leak`") == words, (kind, name)
+
+
+def test_the_security_page_states_every_limit():
+    page = " ".join((DOCS / "SECURITY.md").read_text().split())
+    limits = [design.LARGEST, cost.ROWS, cost.DRAWS, cost.FORESEEN, reading.LONGEST, reading.COLUMNS, reading.UNPACKED]
+    limits += [intake.LOOPS, intake.HELD, drawn.ROWS, drawn.CELLS]
+    assert [limit for limit in limits if f"{limit:,}".replace(",", " ") not in page] == []
+    for words in (f"{reading.LABEL} bytes", f"{intake.DIRECTIONS} directions", f"{drawn.COLUMNS} columns", f"{drawn.JUDGED} outputs"):
+        assert words in page
