@@ -9,10 +9,9 @@ import pyarrow as pa
 
 from whorl_audit import files, layout
 from whorl_audit.files import sha256 as sha256
-from whorl_audit.schema import PARAMETERS, parameter_fault
+from whorl_audit.limits import ceiling_fault
+from whorl_audit.schema import PARAMETERS, joint_fault, parameter_fault
 from whorl_audit.types import Parameters, UnreadableError, shown
-
-COMPOSITIONS = ("negative_start", "negative_target", "positive_start", "positive_target")  # lists whose numbers may repeat
 
 
 @dataclass(frozen=True)
@@ -63,13 +62,10 @@ def parameters(design: dict[str, Any], *, quick: bool) -> Parameters:
         values |= _section(design, "quick")
         _same_names("quick parameters", values, names)
     for name, value in values.items():
-        if rule := parameter_fault(name, value):
+        if rule := parameter_fault(design["kind"], name, value):
             raise UnreadableError(f"{name} must {rule}, but it is {shown(value)}")
-        if isinstance(value, list) and name not in COMPOSITIONS and len(set(value)) < len(value):
-            raise UnreadableError(f"{name} must hold different numbers, but it is {shown(value)}")
-    for name in ("width", "mixtures"):
-        if values[name] != 3:
-            raise UnreadableError(f"{name} must be 3, but it is {shown(values[name])}")
+    if fault := joint_fault(design["kind"], values) or ceiling_fault(design["kind"], values):
+        raise UnreadableError(fault)
     return values
 
 

@@ -5,9 +5,9 @@ A line lists the columns of a role in order. A star marks a whole number, a doll
 
 from dataclasses import dataclass
 from sys import float_info
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
-MOST = 1_000_000  # resamples: no table has a row for each of them in every kind
+MOST = 1_000_000  # epochs and resamples
 WHOLE, REAL, WORD = "int64", "double", "string"
 
 _TASK = "drawn x_0 x_1 x_2 y_0 y_1 y_2"
@@ -83,36 +83,47 @@ _PARAMETERS = {
 }
 
 
-_WHOLE = {
-    "seed",
-    "bootstrap_seed",
-    "families",
-    "trials",
-    "width",
-    "mixtures",
-    "updates",
-    "epochs",
-    "resamples",
-    "chunk",
-    "deep",
-    "wide",
-    "wide_trials",
+# What a value may be, in the order in which a rule is looked for: by kind and name, then by name. Two numbers are the ends of a range.
+_COUNTS = {
+    "seed": (0, 2**63 - 1),
+    "bootstrap_seed": (0, 2**63 - 1),
+    "families": (2, 100_000),
+    "structural families": (1, 100_000),
+    "trials": (2, 100_000),
+    "wide_trials": (2, 100_000),
+    "width": (3, 3),
+    "mixtures": (3, 3),
+    "updates": (1, 10_000),
+    "epochs": (1, MOST),
+    "resamples": (1, MOST),
+    "chunk": (64, 65_536),
+    "deep": (1, 64),
+    "wide": (4, 9),
 }
-_LISTS = {
-    "betas",
-    "scales",
-    "omegas",
-    "halves",
-    "quarters",
-    "noises",
-    "horizons",
-    "robust_horizons",
-    "steps",
-    "negative_start",
-    "negative_target",
-    "positive_start",
-    "positive_target",
+_NUMBERS = {
+    "concentration": (1e-3, 1e6),
+    "column_concentration": (0.1, 1e3),
+    "floor": (1e-9, 1.0),
+    "structural floor": (0.01, 0.9),
+    "alpha": (1.0, 1.0),
+    "structural alpha": (1e-2, 1e2),
+    "omega": (1e-3, 1e3),
+    "step": (1e-6, 1.0),
+    "leak": (1e-6, 1e6),
+    "rank_tol": (1e-24, 0.5),
+    "finite_step": (1e-8, 1.0),
 }
+_LISTS = {  # of different numbers, at least as many as the third number says
+    "betas": (0.0, 100.0, 1),
+    "scales": (1e-9, 1.0, 1),
+    "omegas": (1e-3, 1e3, 1),
+    "structural omegas": (0.0, 1e2, 1),
+    "noises": (1e-6, 10.0, 1),
+    "steps": (1e-6, 1.0, 2),
+}
+_WHOLE_LISTS = {"depths": (1, 64), "horizons": (-1, 1_000_000), "robust_horizons": (-1, 1_000_000)}
+_FRACTIONS = ("halves", "quarters")
+LONGEST = 1000  # entries of a list
 
 
 @dataclass(frozen=True)
@@ -138,26 +149,47 @@ TABLES = {kind: {table: _parse(line) for table, line in tables.items()} for kind
 PARAMETERS = {kind: tuple(line.split()) for kind, line in _PARAMETERS.items()}
 
 
-def parameter_fault(name: str, value: object) -> str | None:
+def parameter_fault(kind: str, name: str, value: object) -> str | None:
     """The rule that the value of a parameter breaks, if it breaks one."""
-    if name == "resamples":
-        return None if _whole(value) and value <= MOST else f"be a whole number of at most {MOST}"
-    if name in _WHOLE:
-        return None if _whole(value) else "be a whole number"
-    if name == "depths":
-        return (
-            None
-            if isinstance(value, list) and value and all(_whole(one) and one > 0 for one in value)
-            else "be a list of positive whole numbers"
-        )
-    if name in _LISTS:
-        return None if isinstance(value, list) and value and all(_real(one) for one in value) else "be a list of numbers"
-    return None if _real(value) else "be a number"
+
+    def of(rules: dict[str, Any]) -> Any:
+        return rules.get(f"{kind} {name}") or rules.get(name)
+
+    if ends := of(_COUNTS):
+        good = _whole(value) and ends[0] <= value <= ends[1] and (name != "chunk" or value % 64 == 0)
+        rule = f"be a whole number from {ends[0]} to {ends[1]}{', a multiple of 64' * (name == 'chunk')}"
+    elif ends := of(_NUMBERS):
+        good, rule = _real(value) and ends[0] <= value <= ends[1], f"be a number from {ends[0]:g} to {ends[1]:g}"
+    elif ends := of(_WHOLE_LISTS):
+        good = _different(value) and all(_whole(one) and ends[0] <= one <= ends[1] for one in value)
+        rule = f"be a list of different whole numbers from {ends[0]} to {ends[1]}"
+    elif ends := of(_LISTS):
+        good = _different(value) and len(value) >= ends[2] and all(ends[0] <= one <= ends[1] for one in value)
+        rule = f"be a list of at least {ends[2]} different numbers from {ends[0]:g} to {ends[1]:g}"
+    elif name in _FRACTIONS:
+        good = _different(value) and len(value) == 3 and value[0] == 1 and all(0 <= one <= 1 for one in value)
+        rule = "be three different numbers from 0 to 1 of which the first is 1"
+    else:  # a composition
+        good = isinstance(value, list) and len(value) == 3 and all(_real(one) and one >= 1e-3 for one in value)
+        good = good and abs(sum(value) - 1) < 1e-12
+        rule = "be three numbers of at least 0.001 that sum to 1"
+    return None if good else rule
+
+
+def joint_fault(kind: str, values: dict[str, Any]) -> str | None:
+    """The sentence where values that are good one by one do not fit together."""
+    if kind == "structural" and values["step"] > 5 * values["leak"]:
+        return f"step must be at most 5 times leak, but they are {values['step']:g} and {values['leak']:g}"
+    return None
 
 
 def _whole(value: object) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _real(value: object) -> bool:
+def _real(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= float_info.max
+
+
+def _different(value: object) -> TypeGuard[list[float]]:
+    return isinstance(value, list) and 0 < len(value) <= LONGEST and all(map(_real, value)) and len(set(value)) == len(value)

@@ -19,9 +19,11 @@ COMMANDS = ("reproduce", "run", "register", "verify", "report", "replicate", "ce
 EXIT = """exit codes:
   0  done, and every verdict is the expected one
   1  done, but a verdict differs
-  2  bad input, or a file that could not be read or written
+  2  bad input, a file that could not be read or written, too little memory or disk
+  70  a fault of whorl itself: please report it; WHORL_TRACEBACK=1 in the environment shows where
   130  interrupted by Ctrl-C
   128 + n  ended by signal n (143 for SIGTERM, 129 for SIGHUP)"""
+FAULT = 70
 
 
 def parser() -> "argparse.ArgumentParser":
@@ -45,7 +47,7 @@ def parser() -> "argparse.ArgumentParser":
 
 
 def main(arguments: "Sequence[str] | None" = None) -> int:
-    """Run one command. Refusals are one sentence on the error stream and exit code 2."""
+    """Run one command. Refusals are one sentence on the error stream and exit code 2, faults of whorl one sentence and 70."""
     if arguments is None:  # the process is this command, and nobody else's
         _interrupt.arm()
     try:
@@ -56,12 +58,13 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
 
 
 def _called(arguments: "Sequence[str] | None") -> int:
-    from whorl_cli import _child, _ended, _output
+    from whorl_cli import _child, _ended, _memory, _output
 
     given = parser().parse_args(arguments)
     os.environ.update(_child.environment())  # whatever a command starts, also through packages of others
     try:
         with _ended.orderly():
+            _memory.check(getattr(given, "command", ""))
             code = given.call(given)
         sys.stdout.flush()  # now, and not when Python ends and nobody can catch what goes wrong
         return code
@@ -78,3 +81,20 @@ def _called(arguments: "Sequence[str] | None") -> int:
         _interrupt.leave()
         _output.refuse(_interrupt.sentence(), given)
         return _interrupt.CODE
+    except Exception as wrong:  # whatever it is, it must not end with a code that means something else
+        return _unexpected(wrong, given)
+
+
+def _unexpected(wrong: Exception, given: "argparse.Namespace") -> int:
+    import traceback
+
+    from whorl_cli import _memory, _output
+
+    if os.environ.get("WHORL_TRACEBACK"):
+        traceback.print_exception(wrong)
+    if _memory.lacking(wrong):
+        _output.refuse(f"there is too little memory: {_output.first_line(wrong) or 'an allocation failed'}", given)
+        return 2
+    about = f"{type(wrong).__name__}: {_output.first_line(wrong)}".rstrip(": ")
+    _output.refuse(f"a fault of whorl itself, please report it ({about}); WHORL_TRACEBACK=1 in the environment shows where", given)
+    return FAULT

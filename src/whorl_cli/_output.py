@@ -19,7 +19,7 @@ def command(commands: Any, name: str, call: Callable[[argparse.Namespace], int],
     shape = argparse.RawDescriptionHelpFormatter
     parser = commands.add_parser(name, help=summary, description=story, formatter_class=shape, allow_abbrev=False)
     parser.add_argument("--json", action="store_true", help="print one JSON object, for machines, instead of text")
-    parser.set_defaults(call=call)
+    parser.set_defaults(call=call, command=name)
     return parser
 
 
@@ -34,6 +34,24 @@ def spoken(why: Any) -> str:
     if isinstance(why, OSError) and why.strerror:
         return f"{why.filename}: {why.strerror.lower()}" if why.filename else why.strerror.lower()
     return str(why)
+
+
+def first_line(wrong: BaseException) -> str:
+    """What an error says, cut to what fits into a sentence."""
+    return next(iter(str(wrong).splitlines()), "")[:200]
+
+
+def size(text: str) -> int:
+    """Bytes, from a number with or without a unit."""
+    units = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+    digits = text.strip().rstrip("BKMGTIbkmgti ")
+    try:
+        found = float(digits) * units[text.strip()[len(digits) :].strip().upper()]
+    except (ValueError, KeyError):
+        found = 0.0
+    if not 0 < found < 2**63:
+        raise argparse.ArgumentTypeError(f"it must be a size such as 2GB, but it is {text!r}")
+    return int(found)
 
 
 def say(value: dict[str, Any]) -> None:

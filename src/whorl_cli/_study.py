@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from whorl_cli import _child, _output
+from whorl_cli import _child, _memory, _output
 
 PREFIX = "whorl_audit: "  # of a sentence with which the auditor refuses
 
@@ -62,6 +62,29 @@ def bar(title: str, total: int, quiet: bool) -> Iterator[Callable[[Any], None]]:
         yield told
 
 
+def add_memory(parser: Any) -> None:
+    """The option that says how much a study may take."""
+    parser.add_argument("--memory", type=_output.size, metavar="SIZE", help="what it may take, such as 64GB (default: what is available)")
+
+
+def planned(study: Any, quick: bool, given: Any) -> int:
+    """Say what a run would take, and stop."""
+    from dataclasses import asdict
+
+    from whorl.study import cost
+
+    found = cost.estimate(study, quick)
+    if given.json:
+        _output.say(asdict(found))
+    else:
+        minutes, seconds = divmod(round(found.seconds), 60)
+        _output.line(
+            f"{found.rows} rows in its tables; about {minutes} min {seconds:02d} s on two cores, "
+            f"{cost.size(found.memory)} of memory and {cost.size(found.disk)} on the disk"
+        )
+    return 0
+
+
 def conducted(title: str, studies: list[Any], folder: Path, given: Any) -> tuple[list[dict[str, Any]], bool, list[dict[str, Any]]]:
     """Studies from design to report: verdicts, whether the audit passed, and its findings."""
     from whorl import figures, report
@@ -74,7 +97,8 @@ def conducted(title: str, studies: list[Any], folder: Path, given: Any) -> tuple
             figures.draw_all(place, illustration=not given.quick)
             progress("figures")
 
-        verdicts = reproduce.conduct(studies, folder, quick=given.quick, csv=given.csv, progress=progress, adorn=adorn)
+        room = given.memory or _memory.room()
+        verdicts = reproduce.conduct(studies, folder, quick=given.quick, csv=given.csv, progress=progress, adorn=adorn, memory=room)
         sound, findings = audited(folder)
         progress("audit")
         report.write(folder, unverified=None if sound else "the audit of this folder found claims that do not hold")

@@ -17,7 +17,8 @@ response; beside it, it tells the device from its controller. docs/certify.md ha
 EXIT = """exit codes:
   0  "reciprocal" is not rejected (or there is one direction, and nothing can turn)
   1  it turns: "reciprocal" is rejected
-  2  bad input, or a file that could not be read or written"""
+  2  bad input, a file that could not be read or written, too little memory, or interrupted
+  70 a fault of whorl itself: please report it"""
 
 
 def add(commands: Any) -> None:

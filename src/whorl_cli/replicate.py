@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from whorl_cli import _output, _study
+from whorl_cli import _memory, _output, _study
 
 STORY = """Run a study under many root seeds and keep its statistics: where would each published
 number have fallen? The table that `whorl reproduce` compares with was made by
@@ -32,7 +32,7 @@ def add(commands: Any) -> None:
 def call(given: argparse.Namespace) -> int:
     """Run, keep, summarise."""
     from whorl import _check
-    from whorl.study import design, published, replicate
+    from whorl.study import cost, design, published, replicate
 
     _study.ready()
     if given.study not in design.SHIPPED and not Path(given.study).exists():
@@ -41,6 +41,7 @@ def call(given: argparse.Namespace) -> int:
     seeds = range(_check.count("first", given.first, 0), given.first + _check.count("seeds", given.seeds))
     path = given.out or Path("runs") / "replicates" / f"{study.name}.parquet"
     engine = _engine(given)
+    cost.check([(study.name, cost.estimate(study, given.quick))], path.parent, _memory.room())
     with _study.bar(study.name, given.seeds, given.json) as progress:
         table = replicate.replicate(study, seeds, path, quick=given.quick, engine=engine, progress=lambda seed: progress(f"seed {seed}"))
     spread = replicate.summary(table)

@@ -20,6 +20,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--out", type=Path, metavar="DIR", help="run folder (default: runs/paper, or runs/quick)")
     parser.add_argument("--quick", action="store_true", help="a smoke run of a few seconds on fewer families; its numbers mean nothing")
     parser.add_argument("--csv", action="store_true", help="write every table as CSV too")
+    _study.add_memory(parser)
 
 
 def call(given: argparse.Namespace) -> int:

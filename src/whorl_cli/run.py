@@ -23,6 +23,8 @@ def add(commands: Any) -> None:
     parser.add_argument("--out", type=Path, metavar="DIR", help="run folder (default: runs/NAME, the design's name)")
     parser.add_argument("--quick", action="store_true", help="put the values under [quick] in place of the design's")
     parser.add_argument("--csv", action="store_true", help="write every table as CSV too")
+    parser.add_argument("--dry-run", action="store_true", help="say about what the run takes, and stop")
+    _study.add_memory(parser)
 
 
 def call(given: argparse.Namespace) -> int:
@@ -33,6 +35,8 @@ def call(given: argparse.Namespace) -> int:
     name = str(given.design)
     own = given.design.exists() or name not in design.SHIPPED
     study, registered = (design.read(given.design), lock.read(given.design)) if own else (design.shipped(name), lock.shipped_lock(name))
+    if given.dry_run:
+        return _study.planned(study, given.quick, given)
     folder = given.out or Path("runs") / study.name
     verdicts, sound, findings = _study.conducted(study.name, [(study, registered)], folder, given)
     good = _study.as_expected(verdicts, sound)

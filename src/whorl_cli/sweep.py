@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from whorl_cli import _output, _study
+from whorl_cli import _memory, _output, _study
 
 STORY = """Train coupled pairs over a grid or a random design of parameters, from ten to 1e8 and more.
 The folder is all that a sweep remembers: interrupted, it goes on with the shards that are
@@ -21,7 +21,8 @@ A case that fails is a row with a reason. docs/sweeps.md has the whole story."""
 EXIT = """exit codes:
   0  done, and every case has a result
   1  done, but cases failed: the column `reason` says why
-  2  bad input, or a file that could not be read or written"""
+  2  bad input, a file that could not be read or written, too little memory, or interrupted
+  70 a fault of whorl itself: please report it"""
 ENGINES = ("local", "processes", "gpu", "cluster")
 
 
@@ -36,22 +37,11 @@ def add(commands: Any) -> None:
     parser.add_argument("--workers", type=int, metavar="N", help="processes of the engine of that name (default: every core)")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="address of a dask scheduler, such as tcp://host:8786")
     parser.add_argument("--scheduler-file", type=Path, metavar="FILE", help="the file that `dask scheduler --scheduler-file` wrote")
-    parser.add_argument("--memory", type=size, metavar="SIZE", help="what all workers together may use, such as 2GB")
+    parser.add_argument(
+        "--memory", type=_output.size, metavar="SIZE", help="what all workers may use, such as 2GB (default: what is available)"
+    )
     parser.add_argument("--limit", type=float, metavar="SECONDS", help="what one chunk of cases may take before it is ended")
     parser.add_argument("--retry-failed", action="store_true", help="compute shards in which a case failed again")
-
-
-def size(text: str) -> int:
-    """Bytes, from a number with or without a unit."""
-    units = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
-    digits = text.strip().rstrip("BKMGTIbkmgti ")
-    try:
-        found = float(digits) * units[text.strip()[len(digits) :].strip().upper()]
-    except (ValueError, KeyError):
-        found = 0.0
-    if not 0 < found < 2**63:
-        raise argparse.ArgumentTypeError(f"it must be a size such as 2GB, but it is {text!r}")
-    return int(found)
 
 
 def call(given: argparse.Namespace) -> int:
@@ -71,7 +61,7 @@ def call(given: argparse.Namespace) -> int:
             design,
             folder,
             engine=engine,
-            memory=given.memory,
+            memory=given.memory or _room(engine),
             limit=given.limit,
             retry_failed=given.retry_failed,
             progress=lambda report: progress(f"shard {report.number}"),
@@ -93,6 +83,13 @@ def _plain_warnings() -> Iterator[None]:
         yield
     finally:
         warnings.formatwarning = before
+
+
+def _room(engine: Any) -> int | None:
+    """What is available here, which says nothing about the machines of a cluster or about a GPU."""
+    from whorl import sweep
+
+    return _memory.room() if isinstance(engine, sweep.InProcess | sweep.Processes) else None
 
 
 def _engine(given: argparse.Namespace) -> Any:

@@ -40,7 +40,7 @@ def test_the_installed_command_and_the_module_are_this_program():
 def test_help_lists_every_command_and_the_exit_codes(whorl):
     code, out, err = whorl("--help")
     assert (code, err) == (0, "")
-    for name in (*whorl_cli.COMMANDS, "exit codes:", "  0  ", "  1  ", "  2  "):
+    for name in (*whorl_cli.COMMANDS, "exit codes:", "  0  ", "  1  ", "  2  ", "  70 "):
         assert name in out
 
 
@@ -108,10 +108,31 @@ def test_an_interruption_is_one_sentence_and_exit_code_130(monkeypatch, capsys):
     assert capsys.readouterr() == ("", "whorl: interrupted; what was finished is kept, and the same command goes on from there\n")
 
 
-def test_a_mistake_of_ours_is_not_dressed_up_as_a_refusal(monkeypatch):
-    calling(monkeypatch, failing(TypeError("a bug")))
-    with pytest.raises(TypeError, match="a bug"):
-        whorl_cli.main([])
+def test_a_mistake_of_ours_is_not_dressed_up_as_a_refusal_or_a_verdict(monkeypatch, capsys):
+    monkeypatch.delenv("WHORL_TRACEBACK", raising=False)
+    calling(monkeypatch, failing(TypeError("a bug\nin two lines")))
+    assert whorl_cli.main([]) == 70
+    sentence = "a fault of whorl itself, please report it (TypeError: a bug); WHORL_TRACEBACK=1 in the environment shows where"
+    assert capsys.readouterr() == ("", f"whorl: {sentence}\n")
+    monkeypatch.setenv("WHORL_TRACEBACK", "1")
+    calling(monkeypatch, failing(KeyError("name")), machine=True)
+    assert whorl_cli.main([]) == 70
+    said = capsys.readouterr().err
+    assert said.startswith("Traceback (most recent call last):")
+    assert "KeyError: 'name'" in said
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [MemoryError(), MemoryError("Unable to allocate 9 GiB"), RuntimeError("RESOURCE_EXHAUSTED: ..."), RuntimeError("std::bad_alloc")],
+)
+def test_too_little_memory_is_no_fault_of_ours(monkeypatch, capsys, wrong):
+    calling(monkeypatch, failing(wrong))
+    assert whorl_cli.main([]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("whorl: there is too little memory: ")
+    assert said.err.count("\n") == 1
 
 
 def test_a_reader_who_has_had_enough_is_not_answered_with_a_traceback(monkeypatch, capsys):

@@ -1,6 +1,7 @@
 """Files that visitors open: drawn by their columns, refused in one sentence, never executed."""
 
 import io
+import tracemalloc
 
 import numpy as np
 import plotly.graph_objects as go
@@ -131,3 +132,48 @@ def test_a_table_that_is_too_long_is_refused_before_it_is_read(monkeypatch):
     monkeypatch.setattr(tables, "ROWS", 10)
     with pytest.raises(ValueError, match="at most 10 rows"):
         tables.look("long.parquet", as_parquet(a=np.arange(11)), style.LIGHT)
+
+
+def tall(outputs, measurements):
+    keys = [(str(one), str(output)) for one in range(measurements) for output in range(outputs)]
+    return "measurement,output,residual,velocity\n" + "\n".join(f"{one},{output},0.{output},0.1" for one, output in keys)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "rule"),
+    [
+        ("a.csv", tall(4000, 2).encode(), "at most 500000 rows and 400 columns, but it has 2 and 8000"),
+        ("a.csv", b"a," * 10**6 + b"a\n1", "at most 500000 rows and 400 columns, but it has 1 and 1000001"),
+        ("a.csv", b"a\n" * 600_000, "at most 500000 rows and 400 columns, but it has 599999 and 1"),
+        (
+            "a.parquet",
+            as_parquet(**{f"c{n}": np.zeros(60_000) for n in range(200)}),
+            "at most 10000000 values, but 60000 rows of 200 columns",
+        ),
+    ],
+    ids=["long form", "columns", "rows", "cells"],
+)
+def test_a_small_file_that_would_fill_the_memory_is_refused_at_the_door(name, content, rule):
+    assert len(content) < 2_100_000
+    tracemalloc.start()
+    with pytest.raises(ValueError, match=f"the file must have {rule}"):
+        tables.look(name, content, style.LIGHT)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 100e6
+
+
+def test_a_long_text_that_a_small_file_repeats_is_never_unpacked():
+    repeated = pa.DictionaryArray.from_arrays(pa.array(np.zeros(100_000, "int32")), pa.array(["x" * 20_000]))
+    numbers = {name: RNG.normal(size=100_000).round(1) for name in ("residual_1", "residual_2", "velocity_1", "velocity_2")}
+    content = as_parquet(**numbers, sample=repeated)
+    before = pa.total_allocated_bytes()
+    (verdict,) = look("a.parquet", content)["verdicts"]
+    assert "labels must have at most 200 bytes, but one has 20000" in verdict
+    assert pa.default_memory_pool().max_memory() - before < 500e6  # as text it is 2 GB
+
+
+def test_more_outputs_than_can_be_judged_while_somebody_waits_are_drawn_only():
+    names = [f"{kind}_{number}" for kind in ("residual", "velocity") for number in range(1, 42)]
+    seen = look("a.parquet", as_parquet(**{name: RNG.normal(size=100) for name in names}))
+    assert seen["verdicts"] == ["a table of at most 40 outputs is judged here, but this one has 41: use whorl certify"]

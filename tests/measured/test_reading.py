@@ -1,5 +1,7 @@
 """Tables of every form are read alike, and every bad one is refused in one sentence."""
 
+import tracemalloc
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
@@ -260,3 +262,40 @@ def test_bad_arrays_are_refused(given, sentence):
 def test_a_scatter_that_belies_the_stated_uncertainty_is_noted():
     assert "times as much as the stated uncertainty" in str(measured.certify(APPLIED, SEEN, uncertainty=0.001))
     assert "stated uncertainty" not in str(measured.certify(APPLIED, SEEN, uncertainty=0.05))
+
+
+def refusal_of(path):
+    tracemalloc.start()
+    with pytest.raises(ValueError) as refused:
+        measured.read(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 100e6
+    return str(refused.value).removeprefix(str(path))
+
+
+def test_one_long_label_costs_nothing(tmp_path):
+    path = tmp_path / "label.csv"
+    lines = [f"{0.1 * (n % 7)},{0.1 * (n % 5)},0.1,0.2,{'x' * 100_000 if n == 9 else 's'}" for n in range(20_000)]
+    path.write_text("residual_1,residual_2,velocity_1,velocity_2,sample\n" + "\n".join(lines))
+    assert refusal_of(path) == ", column sample: labels must have at most 200 bytes, but one has 100000"
+    with pytest.raises(ValueError, match=r"row 3, sample: a sample must have a name of at most 200 characters, but one has 1000"):
+        measured.collect(np.ones((12, 2)), np.ones((12, 2)), sample=["a", "b", "c", "x" * 1000, *"abcdefgh"])
+
+
+def test_more_directions_than_can_be_judged_are_refused(tmp_path):
+    path = tmp_path / "long.csv"
+    lines = [f"{one},{output},0.{output},0.1" for one in range(2) for output in range(4000)]
+    path.write_text("measurement,output,residual,velocity\n" + "\n".join(lines))
+    assert refusal_of(path).startswith(": a measurement must have at most 100 directions, samples x (outputs - 1), but it has 3999")
+    path.write_text(",".join(f"c{n}" for n in range(20_000)) + "\n1")
+    assert refusal_of(path) == ", line 1: the table must have at most 10000 columns, but it has 20000"
+
+
+def test_very_many_samples_are_refused_before_they_fill_the_memory():
+    rows = np.random.default_rng(0).standard_normal((2400, 40))
+    with pytest.raises(ValueError, match=r"all samples together must need at most 50000000 numbers, but \d+ samples with rows of 80"):
+        measured.collect(np.tile(rows, (5, 1)), np.tile(rows, (5, 1)), sample=np.arange(12_000) // 40)
+    few = rows[:, :2].repeat(5, axis=0)
+    with pytest.raises(ValueError, match=r"a table must have at most 10000 samples, but it has more"):
+        measured.collect(few, few, sample=np.arange(12_000))

@@ -1,6 +1,8 @@
 """A design is read, or refused in one sentence that names the file, the line, the rule and the value."""
 
+import os
 import re
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -127,18 +129,18 @@ def test_a_refusal_names_file_line_rule_and_value(old, new, start, rule):
         ("threshold", "depths", "[]", "a list of different whole numbers from 1 to 64, but it is []"),
         ("threshold", "depths", "[2, 2]", "a list of different whole numbers from 1 to 64, but it is [2, 2]"),
         ("threshold", "depths", "[[1]]", "a list of different whole numbers from 1 to 64, but it is [[1]]"),
-        ("threshold", "betas", "[-1.0]", "a list of different numbers of at least 0, but it is [-1.0]"),
-        ("threshold", "betas", '["a", 1]', "a list of different numbers of at least 0, but it is ['a', 1]"),
-        ("threshold", "floor", "0.0", "a number above 0 and at most 1, but it is 0.0"),
-        ("threshold", "concentration", "inf", "a number greater than 0, but it is inf"),
-        ("threshold", "concentration", "nan", "a number greater than 0, but it is nan"),
-        ("threshold", "concentration", "1" + 400 * "0", "a number greater than 0, but it is 1000"),
-        ("threshold", "concentration", "1979-05-27", "a number greater than 0, but it is datetime.date(1979, 5, 27)"),
-        ("structural", "negative_start", "[0.5, 0.5, 0.1]", "three positive numbers that sum to 1, but it is [0.5, 0.5, 0.1]"),
-        ("structural", "negative_start", "[0.5, 0.5]", "three positive numbers that sum to 1, but it is [0.5, 0.5]"),
-        ("structural", "steps", "[0.1]", "a list of at least 2 different numbers greater than 0, but it is [0.1]"),
-        ("horizon", "chunk", "100", "a multiple of 64, but it is 100"),
-        ("horizon", "scales", "[1.5]", "a list of different numbers above 0 and at most 1, but it is [1.5]"),
+        ("threshold", "betas", "[-1.0]", "a list of different numbers from 0 to 100, but it is [-1.0]"),
+        ("threshold", "betas", '["a", 1]', "a list of different numbers from 0 to 100, but it is ['a', 1]"),
+        ("threshold", "floor", "0.0", "a number from 1e-09 to 1, but it is 0.0"),
+        ("threshold", "concentration", "inf", "a number from 0.001 to 1e+06, but it is inf"),
+        ("threshold", "concentration", "nan", "a number from 0.001 to 1e+06, but it is nan"),
+        ("threshold", "concentration", "1" + 400 * "0", "a number from 0.001 to 1e+06, but it is 1000"),
+        ("threshold", "concentration", "1979-05-27", "a number from 0.001 to 1e+06, but it is datetime.date(1979, 5, 27)"),
+        ("structural", "negative_start", "[0.5, 0.5, 0.1]", "three numbers of at least 0.001 that sum to 1, but it is [0.5, 0.5, 0.1]"),
+        ("structural", "negative_start", "[0.5, 0.5]", "three numbers of at least 0.001 that sum to 1, but it is [0.5, 0.5]"),
+        ("structural", "steps", "[0.1]", "a list of at least 2 different numbers from 1e-06 to 1, but it is [0.1]"),
+        ("horizon", "chunk", "100", "a multiple of 64 from 64 to 65536, but it is 100"),
+        ("horizon", "scales", "[1.5]", "a list of different numbers from 1e-09 to 1, but it is [1.5]"),
         ("horizon", "trials", "1", "a whole number from 2 to 100000, but it is 1"),
     ],
 )
@@ -263,3 +265,28 @@ def test_a_design_with_one_line_lost_or_doubled_is_a_design_or_refused_in_one_li
 def test_the_fuzz_sees_designs_and_refusals():
     assert read_or_refused(text().encode())
     assert not read_or_refused(b"name = 1")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "a." * 50_000 + "a = 1",
+        "[" + "a." * 50_000 + "a]",
+        "x = {" + "a . " * 50_000 + "a = 1}",
+        '"a b".' * 50_000 + "a = 1",
+        r'"\"".' * 50_000,
+    ],
+    ids=["key", "header", "inline", "quoted", "escaped"],
+)
+def test_a_key_of_very_many_parts_costs_nothing(source):
+    tracemalloc.start()
+    assert refusal(f"# a remark\n{source}") == "mine.toml must be a TOML file, but it cannot be read: a key of more than 8 parts in line 2"
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20e6  # it took 10 GB
+
+
+def test_a_design_is_a_regular_file(tmp_path):
+    os.mkfifo(tmp_path / "pipe.toml")
+    with pytest.raises(ValueError, match=r"pipe\.toml must be a design file, but it is no regular file$"):
+        design.read(tmp_path / "pipe.toml")

@@ -24,6 +24,8 @@ from whorl.explorer.style import Theme
 from whorl.explorer.views import table as view
 
 ROWS, COLUMNS = 500_000, 400
+CELLS = 10_000_000  # numbers of a table as it is drawn
+JUDGED = 40  # outputs that are judged while a visitor waits, which takes seconds; `whorl certify` takes more
 LARGEST = 1e100  # so that sums and squares can be drawn too
 Columns = dict[str, np.ndarray]
 
@@ -35,10 +37,19 @@ def look(name: str, content: bytes, theme: Theme) -> Portion | State:
         return from_json(_text(content))
     if kind not in (".parquet", ".csv"):
         raise ValueError(f"the file must end in .parquet, .csv or .json, but it is called {PurePath(name).name[:60]!r}")
-    numbers = view.widened(columns(kind, content))
+    numbers = columns(kind, content)
+    _fits_wide(numbers)
+    numbers = view.widened(numbers)
     figures = view.figures(numbers, theme)
     rows = len(next(iter(numbers.values())))
     return {"figures": figures, "title": f"{PurePath(name).name[:60]}: {rows} rows", "verdicts": _verdicts(kind, numbers, content)}
+
+
+def _fits_wide(numbers: Columns) -> None:
+    """Refuse measurements in long form that would be far larger as one row each."""
+    if "measurement" in numbers and "output" in numbers:
+        rows, width = (len(np.unique(numbers[name])) for name in ("measurement", "output"))
+        _bounded(rows, 2 * width)
 
 
 def columns(kind: str, content: bytes) -> Columns:
@@ -46,7 +57,7 @@ def columns(kind: str, content: bytes) -> Columns:
     table = _parquet(content) if kind == ".parquet" else _csv(content)
     found: Columns = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
-        if pa.types.is_boolean(column.type) or pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
+        if _drawable(column.type):
             values = np.asarray(column.to_numpy(), dtype=float)
             values = np.where(np.isfinite(values), values, np.nan)  # what is not a number is a gap in every picture
             if np.nanmax(np.abs(values), initial=0.0) > LARGEST:
@@ -54,23 +65,37 @@ def columns(kind: str, content: bytes) -> Columns:
             if np.isfinite(values).any():
                 found[name] = values
     if not found or table.num_rows == 0:
-        names = " ".join(", ".join(table.column_names).split())
-        raise ValueError(f"the file must hold a column of numbers, but its columns are {names[:200] or 'none'}")
+        raise _nothing(table.column_names)
     return found
+
+
+def _drawable(kind: pa.DataType) -> bool:
+    return pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)
+
+
+def _nothing(names: list[str]) -> ValueError:
+    shown = " ".join(", ".join(names).split())
+    return ValueError(f"the file must hold a column of numbers, but its columns are {shown[:200] or 'none'}")
 
 
 def _parquet(content: bytes) -> pa.Table:
     try:
         file = parquet.ParquetFile(pa.BufferReader(content))
         _bounded(file.metadata.num_rows, file.metadata.num_columns)
-        return file.read()
+        # Only what can be drawn is unpacked: a small file can hold a text that fills the memory.
+        drawn = [field.name for field in file.schema_arrow if _drawable(field.type)]
+        if not drawn:
+            raise _nothing(file.schema_arrow.names)
+        return file.read(columns=drawn)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as broken:
         raise ValueError(f"the file must be a Parquet table, but it cannot be read: {_first_line(broken)}") from broken
 
 
 def _csv(content: bytes) -> pa.Table:
     # Lines that begin with # are remarks, as the files that `whorl certify` reads may have.
-    text = "\n".join(line for line in _text(content).splitlines() if not line.lstrip().startswith("#"))
+    lines = [line for line in _text(content).splitlines() if not line.lstrip().startswith("#")]
+    _bounded(max(0, len(lines) - 1), lines[0].count(",") + 1 if lines else 0)  # before anything is made for every column
+    text = "\n".join(lines)
     try:
         table = csv.read_csv(io.BytesIO(text.encode()))
     except pa.ArrowException as broken:
@@ -82,6 +107,8 @@ def _csv(content: bytes) -> pa.Table:
 def _bounded(rows: int, width: int) -> None:
     if rows > ROWS or width > COLUMNS:
         raise ValueError(f"the file must have at most {ROWS} rows and {COLUMNS} columns, but it has {rows} and {width}")
+    if rows * width > CELLS:
+        raise ValueError(f"the file must have at most {CELLS} values, but {rows} rows of {width} columns are {rows * width}")
 
 
 def _text(content: bytes) -> str:
@@ -99,6 +126,9 @@ def _verdicts(kind: str, numbers: Columns, content: bytes) -> list[str]:
     """What `whorl certify` says of a measured learner."""
     if not view.measured(numbers):
         return []
+    outputs = len(view.starting(numbers, "velocity"))
+    if outputs > JUDGED:
+        return [f"a table of at most {JUDGED} outputs is judged here, but this one has {outputs}: use whorl certify"]
     from whorl import measured
 
     with tempfile.TemporaryDirectory() as folder:

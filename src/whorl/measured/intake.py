@@ -11,11 +11,14 @@ import numpy as np
 from jaxtyping import Float
 
 from whorl import simplex
-from whorl.measured.moments import Collector, Record
-from whorl.measured.tables import TableError
+from whorl.measured.moments import BINS, Collector, Record
+from whorl.measured.tables import LABEL, TableError
 
 LEAST = 12  # measurements: six pairs, the fewest that can reach a level of 5 %
 SMALLEST = 1e-120
+DIRECTIONS = 100  # of one loop, samples x (outputs - 1): the test takes their fourth power
+LOOPS = 10_000  # sample labels
+HELD = 50_000_000  # numbers that all records together may take: 0.4 GB
 Field = Float[np.ndarray, "rows samples outputs"]
 
 
@@ -68,6 +71,10 @@ class Intake:
         self.drives: tuple[str, ...] = drives
         self.time_scale: float = time_scale
         size = samples * (outputs - 1)
+        if size > DIRECTIONS:
+            raise TableError(
+                f"a measurement must have at most {DIRECTIONS} directions, samples x (outputs - 1), but it has {size}: judge fewer outputs"
+            )
         widths = {**dict.fromkeys(drives, size), "velocity": size, "leak": samples, "offset": samples}
         ends = np.cumsum(list(widths.values())).tolist()
         self._parts = {name: slice(end - width, end) for (name, width), end in zip(widths.items(), ends, strict=True)}
@@ -85,7 +92,9 @@ class Intake:
             self._range[name] = (np.minimum(known[0], low), np.maximum(known[1], high))
         weights = self._weights(rows, first)
         flat = self._flat(rows)
-        for label, where in _by_sample(rows.sample, len(flat)):
+        groups = _by_sample(rows.sample, len(flat), first)
+        self._bound(dict(groups), first)
+        for label, where in groups:
             collector = self._collectors.setdefault(label, Collector(self._parts, rows.repeat is not None))
             self._same_state(label, rows.state, where, first)
             bad = collector.add(flat[where], weights[where], None if rows.repeat is None else rows.repeat[where])
@@ -97,6 +106,22 @@ class Intake:
                     row=first + row,
                     column="repeat",
                 )
+
+    def _bound(self, groups: Mapping[str, np.ndarray | slice], first: int) -> None:
+        """Memory follows the number of loops and the square of their width, not the size of the file."""
+        counts = {label: collector.count for label, collector in self._collectors.items()}
+        for label, where in groups.items():
+            counts[label] = counts.get(label, 0) + (0 if isinstance(where, slice) else len(where))
+        if len(counts) > LOOPS:
+            raise TableError(f"a table must have at most {LOOPS} samples, but it has more: judge fewer at a time", row=first)
+        width = max(part.stop for part in self._parts.values())
+        held = width**2 * sum(min(count, 2 * BINS) for count in counts.values())
+        if held > HELD and len(counts) > 1:  # one loop alone is bounded by its directions
+            raise TableError(
+                f"all samples together must need at most {HELD} numbers, but {len(counts)} samples with rows of {width} numbers "
+                f"need {held}: judge fewer samples at a time",
+                row=first,
+            )
 
     def finish(self, source: str, names: Mapping[str, list[str]] | None = None) -> Measurements:
         """Check what only the whole can show, and hand out the records."""
@@ -170,9 +195,16 @@ class Intake:
                 raise TableError(f"the values must vary from row to row, but all are {low.ravel()[place]:g}", column=column)
 
 
-def _by_sample(labels: np.ndarray | None, rows: int) -> list[tuple[str, np.ndarray | slice]]:
+def _by_sample(labels: np.ndarray | None, rows: int, first: int) -> list[tuple[str, np.ndarray | slice]]:
     if labels is None:
         return [("", slice(0, rows))]
+    lengths = [len(str(label)) for label in labels]  # NumPy gives every label the room of the longest
+    if lengths and max(lengths) > LABEL:
+        raise TableError(
+            f"a sample must have a name of at most {LABEL} characters, but one has {max(lengths)}",
+            row=first + lengths.index(max(lengths)),
+            column="sample",
+        )
     names, numbers = np.unique(labels.astype(str), return_inverse=True)
     order = np.argsort(numbers, kind="stable")
     return [(str(name), part) for name, part in zip(names, np.split(order, np.cumsum(np.bincount(numbers))[:-1]), strict=True)]

@@ -3,6 +3,7 @@
 import csv
 import itertools
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,11 +11,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.csv
 import pyarrow.parquet
 
 LONGEST = 1 << 20  # bytes in one line
 BLOCK = 4 << 20  # bytes in one batch
+LABEL = 200  # bytes of a label
+COLUMNS = 10_000
+UNPACKED = 1 << 29  # bytes of one column in one row group of a Parquet file
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
@@ -56,7 +61,9 @@ class Table:
         self.parquet: bool = start == b"PAR1"
         self.delimiter: str = ","
         self.names: list[str] = self._parquet_names() if self.parquet else self._header()
-        twice = [name for name in self.names if self.names.count(name) > 1]
+        twice = [name for name, count in Counter(self.names).items() if count > 1]
+        if len(self.names) > COLUMNS:
+            raise ValueError(f"{self.path}, line 1: the table must have at most {COLUMNS} columns, but it has {len(self.names)}")
         if twice:
             raise ValueError(f"{self.path}, line 1, column {twice[0]}: names must be unique, but it stands there twice")
 
@@ -76,7 +83,7 @@ class Table:
         try:
             for table in tables:
                 columns = {name: _numbers(table.column(name), name, first) for name in numbers}
-                columns |= {name: np.asarray(table.column(name).cast(pa.string()), dtype=object) for name in labels}
+                columns |= {name: _labels(table.column(name), name) for name in labels}
                 if table.num_rows:
                     yield Batch(first, columns)
                 first += table.num_rows
@@ -92,9 +99,18 @@ class Table:
 
     def _parquet_batches(self, numbers: list[str], labels: list[str]) -> Iterator[Any]:
         size = max(1, BLOCK // (8 * (len(numbers) + len(labels))))
-        yield from pyarrow.parquet.ParquetFile(self.path, buffer_size=1 << 20, pre_buffer=False).iter_batches(
-            size, columns=[*numbers, *labels]
-        )
+        # Labels stay as numbers into a list of texts until the texts were seen: a small file can repeat a long one a million times.
+        file = pyarrow.parquet.ParquetFile(self.path, buffer_size=1 << 20, pre_buffer=False, read_dictionary=labels)
+        for group in range(file.metadata.num_row_groups):
+            chunks = (file.metadata.row_group(group).column(number) for number in range(file.metadata.num_columns))
+            for chunk in chunks:
+                if chunk.path_in_schema in {*numbers, *labels} and chunk.total_uncompressed_size > UNPACKED:
+                    raise TableError(
+                        f"the column must have at most {UNPACKED} bytes in one row group, but it has {chunk.total_uncompressed_size}: "
+                        "write the file with smaller row groups",
+                        column=chunk.path_in_schema,
+                    )
+        yield from file.iter_batches(size, columns=[*numbers, *labels])
 
     def _header(self) -> list[str]:
         with self.path.open("rb") as file:
@@ -160,6 +176,18 @@ class Table:
                 if not NUMBER.fullmatch(cells[place].strip()):
                     return TableError(_unreadable(cells[place]), row=row, column=name)
         return TableError("the file must be readable as CSV, but it is not", row=first)
+
+
+def _labels(column: Any, name: str) -> np.ndarray:
+    """Labels as texts, none of them so long that a batch of it would fill the memory."""
+    for part in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
+        texts = part.dictionary if pa.types.is_dictionary(part.type) else part
+        longest = pyarrow.compute.max(pyarrow.compute.binary_length(texts.cast(pa.string()))).as_py() or 0
+        if longest > LABEL:
+            raise TableError(f"labels must have at most {LABEL} bytes, but one has {longest}", column=name)
+    if column.null_count:
+        raise TableError("every label must be there, but one is missing", column=name)
+    return np.asarray(column.cast(pa.string()), dtype=object)
 
 
 def _numbers(column: Any, name: str, first: int) -> np.ndarray:

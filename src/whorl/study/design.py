@@ -9,12 +9,15 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from whorl.study.schema import ORIGINS, PARAMETERS, RELATIONS, finite
+from whorl.study.schema import ORIGINS, PARAMETERS, RELATIONS, finite, together
 
 PAPER = ("structural", "threshold", "horizon")
 SHIPPED = (*PAPER, "foresight")
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 LARGEST = 1_000_000  # bytes of a design file
+# A dotted key of more than eight parts: the parser's work grows with the square of their number, and no design needs more than three.
+PART = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+"""
+DEEP = re.compile(rf"(?<![\w-])(?:{PART}){{8}}")
 
 
 @dataclass(frozen=True)
@@ -104,13 +107,32 @@ def read(path: Path) -> Design:
         >>> design.read(folder / "mine.toml").name
         'mine'
     """
-    if path.is_dir():
-        raise ValueError(f"{path} must be a design file, but it is a folder")
+    return parse(contents(path), str(path))
+
+
+def contents(path: Path) -> bytes:
+    """The bytes of a design file of a reasonable size."""
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path} must be a design file, but it is {'a folder' if path.is_dir() else 'no regular file'}")
     with path.open("rb") as file:
         text = file.read(LARGEST + 1)
     if len(text) > LARGEST:
         raise ValueError(f"{path} must be a design of at most {LARGEST} bytes, but it is larger")
-    return parse(text, str(path))
+    return text
+
+
+def toml(text: bytes, where: str) -> tuple[str, dict[str, Any]]:
+    """A TOML file as text and as what it says; `where` names it in refusals."""
+    try:
+        decoded = text.decode()
+        if deep := DEEP.search(decoded):
+            line = decoded.count("\n", 0, deep.start()) + 1
+            raise ValueError(f"a key of more than 8 parts in line {line}")
+        return decoded, tomllib.loads(decoded)
+    except UnicodeDecodeError as wrong:
+        raise ValueError(f"{where} must be UTF-8 text, but byte {wrong.start} is not") from wrong
+    except (ValueError, RecursionError) as wrong:  # tomllib's own refusals, and Python's of very long numbers
+        raise ValueError(f"{where} must be a TOML file, but it cannot be read: {str(wrong)[:200] or 'nested too deeply'}") from wrong
 
 
 def parse(text: bytes, where: str = "design") -> Design:
@@ -123,13 +145,7 @@ def parse(text: bytes, where: str = "design") -> Design:
             ...
         ValueError: mine.toml, line 1: name must be a text of 1 to 500 characters, but it is 7
     """
-    try:
-        decoded = text.decode()
-        given = tomllib.loads(decoded)
-    except UnicodeDecodeError as wrong:
-        raise ValueError(f"{where} must be UTF-8 text, but byte {wrong.start} is not") from wrong
-    except (ValueError, RecursionError) as wrong:  # tomllib's own refusals, and Python's of very long numbers
-        raise ValueError(f"{where} must be a TOML file, but it cannot be read: {str(wrong)[:200] or 'nested too deeply'}") from wrong
+    decoded, given = toml(text, where)
     return _Reader(where, _lines(decoded)).design(given, text)
 
 
@@ -189,6 +205,10 @@ class _Reader:
         expected = self.one_of(given, "expected", ("PASS", "FAIL")) if "expected" in given else None
         parameters = self.parameters(kind, self.table(given, "parameters"))
         quick = self.quick(kind, self.table(given, "quick") if "quick" in given else {})
+        values = {name: entry["value"] for name, entry in parameters.items()}
+        for table, force in (("parameters", values), ("quick", values | quick)):
+            if wrong := together(kind, force):
+                raise self.refuse(f"{table}.{wrong[0]}", *wrong[1:])
         gates = given.get("gates", [])
         if not isinstance(gates, list) or not gates:
             raise self.refuse("gates", "gates must be one or more [[gates]] tables", gates)

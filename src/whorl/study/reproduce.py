@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from whorl.study import crate, lock, run, store
+from whorl.study import cost, crate, lock, run, store
 from whorl.study.design import PAPER, Design, shipped
 from whorl.study.run import Progress, silent
 
@@ -23,8 +23,11 @@ def conduct(
     csv: bool = False,
     progress: Progress = silent,
     adorn: Callable[[Path], None] | None = None,
+    memory: int | None = None,
 ) -> list[dict[str, Any]]:
     """Run studies, or finish them; `adorn` may add figures before the folder is sealed. Answers with the verdicts.
+
+    A study that takes more than `memory` bytes, than the disk has left, or than a ceiling of `cost` is refused before anything is made.
 
     Examples:
         >>> from whorl.study import design, reproduce
@@ -32,6 +35,7 @@ def conduct(
         >>> [verdict["study"] for verdict in reproduce.conduct([(mine, {})], folder / "run", quick=True)]
         ['mine']
     """
+    cost.check([(design.name, cost.estimate(design, quick)) for design, _ in studies], folder, memory)
     environment = run.enter(folder, [design for design, _ in studies], quick)
 
     def one(design: Design, registered: dict[str, Any]) -> dict[str, Any]:

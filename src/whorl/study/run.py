@@ -151,7 +151,7 @@ def _tables(design: Design, work: Path, quick: bool, progress: Progress) -> dict
     stages, parts = kind.stages(p), {}
 
     def part(stage: str) -> dict[str, np.ndarray]:
-        return _kept(work / f"{stage}.npz", lambda: kind.compute(p, stage))
+        return _kept(work / f"{stage}.npz", f"{design.sha256} {quick} {stage}", lambda: kind.compute(p, stage))
 
     # Most of a first run is compilation, which lets go of the interpreter: stages side by side use every core.
     with ThreadPoolExecutor(1 if design.kind in ALONE else os.cpu_count()) as pool:
@@ -161,13 +161,13 @@ def _tables(design: Design, work: Path, quick: bool, progress: Progress) -> dict
     return judged(kind, p, parts)
 
 
-def _kept(path: Path, make: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    """What an interrupted run had computed, or computed now and kept."""
-    kept = store.read_arrays(path)
+def _kept(path: Path, key: str, make: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """What an interrupted run had computed, or computed now and kept. A file that is not what it wrote is computed anew."""
+    kept = store.read_arrays(path, key)
     if kept is not None:
         return kept
     made = make()
-    store.write_arrays(path, made)
+    store.write_arrays(path, made, key)
     return made
 
 

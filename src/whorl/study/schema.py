@@ -25,17 +25,13 @@ def whole(least: int, most: int | None = None) -> Rule:
 
 def only(wanted: float) -> Rule:
     """One number and no other: what the paper fixes and the algebra of a study relies on."""
-    return f"{wanted:g}", lambda value: finite(value) and value == wanted
+    test = _whole if isinstance(wanted, int) else finite
+    return f"{wanted:g}", lambda value: test(value) and value == wanted
 
 
-def positive() -> Rule:
-    """A number above zero."""
-    return "a number greater than 0", lambda value: finite(value) and value > 0
-
-
-def share() -> Rule:
-    """A number above zero and at most one."""
-    return "a number above 0 and at most 1", lambda value: finite(value) and 0 < value <= 1
+def between(low: float, high: float) -> Rule:
+    """A number in a range: outside of it round-off or overflow would be measured, and not the study."""
+    return f"a number from {low:g} to {high:g}", lambda value: finite(value) and low <= value <= high
 
 
 def several(words: str, test: Check, least: int = 1) -> Rule:
@@ -46,12 +42,17 @@ def several(words: str, test: Check, least: int = 1) -> Rule:
     )
 
 
+def many(low: float, high: float, least: int = 1) -> Rule:
+    """A list of different numbers in a range."""
+    return several(f"numbers from {low:g} to {high:g}", between(low, high)[1], least)
+
+
 def composition() -> Rule:
-    """Three positive numbers that sum to one."""
+    """Three positive numbers that sum to one, none of them so small that round-off decides what it becomes."""
     return (
-        "three positive numbers that sum to 1",
+        "three numbers of at least 0.001 that sum to 1",
         lambda value: (
-            isinstance(value, list) and len(value) == 3 and all(finite(v) and v > 0 for v in value) and abs(sum(value) - 1) < 1e-12
+            isinstance(value, list) and len(value) == 3 and all(finite(v) and v >= 1e-3 for v in value) and abs(sum(value) - 1) < 1e-12
         ),
     )
 
@@ -70,30 +71,48 @@ def fractions() -> Rule:
 
 
 SEED = whole(0, 2**63 - 1)
-CHUNK: Rule = ("a multiple of 64", lambda value: _whole(value) and value > 0 and value % 64 == 0)
-HORIZONS = several("whole numbers of at least -1", lambda value: _whole(value) and -1 <= value <= 1_000_000)
+WIDEST = 65_536
+CHUNK: Rule = (f"a multiple of 64 from 64 to {WIDEST}", lambda value: _whole(value) and 0 < value <= WIDEST and value % 64 == 0)
+HORIZONS = several("whole numbers from -1 to 1000000", lambda value: _whole(value) and -1 <= value <= 1_000_000)
 DEPTHS = several("whole numbers from 1 to 64", lambda value: _whole(value) and 1 <= value <= 64)
-BETAS = several("numbers of at least 0", lambda value: finite(value) and value >= 0)
+BETAS = many(0, 100)  # softmax(100 z) is a vertex
+SCALES = many(1e-9, 1)
+SPREAD = between(1e-3, 1e6)  # of a Dirichlet distribution: from vertices to one point
+LEAK = between(1e-6, 1e6)
+RANK_TOL = between(1e-24, 0.5)
 COMMON: dict[str, Rule] = {
     "seed": SEED,
     "depths": DEPTHS,
     "width": only(3),
     "mixtures": only(3),
-    "concentration": positive(),
-    "floor": share(),
+    "concentration": SPREAD,
+    "floor": between(1e-9, 1),
+}
+COUPLED: dict[str, Rule] = COMMON | {
+    "bootstrap_seed": SEED,
+    "trials": whole(2, 100_000),
+    "betas": BETAS,
+    "scales": SCALES,
+    "epochs": whole(1, 1_000_000),
+    "leak": LEAK,
+    "alpha": only(1.0),
+    "omega": between(1e-3, 1e3),
+    "resamples": whole(1, 1_000_000),
+    "chunk": CHUNK,
 }
 PARAMETERS: dict[str, dict[str, Rule]] = {
     "structural": COMMON
     | {
         "families": whole(1, 100_000),
-        "column_concentration": positive(),
-        "alpha": positive(),
-        "omegas": several("numbers of at least 0", lambda value: finite(value) and value >= 0),
+        "column_concentration": between(0.1, 1e3),
+        "floor": between(0.01, 0.9),  # columns at a vertex, or all alike, leave trajectories to round-off
+        "alpha": between(0.01, 100),
+        "omegas": many(0, 100),
         "updates": whole(1, 10_000),
-        "step": positive(),
-        "leak": positive(),
-        "rank_tol": share(),
-        "steps": several("numbers greater than 0", lambda value: finite(value) and value > 0, least=2),
+        "step": between(1e-6, 1),  # 1 would repair the residual at once were it not for the leak
+        "leak": LEAK,
+        "rank_tol": RANK_TOL,
+        "steps": many(1e-6, 1, least=2),
         "negative_start": composition(),
         "negative_target": composition(),
         "positive_start": composition(),
@@ -104,45 +123,33 @@ PARAMETERS: dict[str, dict[str, Rule]] = {
         "bootstrap_seed": SEED,
         "families": whole(2, 100_000),
         "betas": BETAS,
-        "finite_step": positive(),
+        "finite_step": between(1e-8, 1),
         "resamples": whole(1, 1_000_000),
-        "rank_tol": share(),
+        "rank_tol": RANK_TOL,
     },
-    "horizon": COMMON
+    "horizon": COUPLED,
+    "foresight": COUPLED
     | {
-        "bootstrap_seed": SEED,
-        "trials": whole(2, 100_000),
-        "betas": BETAS,
-        "scales": several("numbers above 0 and at most 1", lambda value: finite(value) and 0 < value <= 1),
-        "epochs": whole(1, 1_000_000),
-        "leak": positive(),
-        "alpha": only(1),
-        "omega": positive(),
-        "resamples": whole(1, 1_000_000),
-        "chunk": CHUNK,
-    },
-    "foresight": COMMON
-    | {
-        "bootstrap_seed": SEED,
-        "trials": whole(2, 100_000),
-        "betas": BETAS,
-        "scales": several("numbers above 0 and at most 1", lambda value: finite(value) and 0 < value <= 1),
-        "epochs": whole(1, 1_000_000),
-        "leak": positive(),
-        "alpha": only(1),
-        "omega": positive(),
         "horizons": HORIZONS,
         "halves": fractions(),
         "quarters": fractions(),
         "robust_horizons": HORIZONS,
-        "noises": several("numbers greater than 0", lambda value: finite(value) and value > 0),
-        "omegas": several("numbers greater than 0", lambda value: finite(value) and value > 0),
+        "noises": many(1e-6, 10),
+        "omegas": many(1e-3, 1e3),
         "deep": whole(1, 64),
-        "wide": whole(3, 9),
+        "wide": whole(4, 9),
         "wide_trials": whole(2, 100_000),
-        "resamples": whole(1, 1_000_000),
-        "chunk": CHUNK,
     },
 }
+STEEPEST = 5  # steps of the structural study, in leaks: a residual out of reach is amplified by step / leak
+
+
+def together(kind: str, values: dict[str, Any]) -> tuple[str, str, Any] | None:
+    """The parameter, the rule and the value where parameters that are good one by one do not fit together."""
+    if kind == "structural" and values["step"] > STEEPEST * values["leak"]:
+        return "step", f"step must be at most {STEEPEST} times leak, {STEEPEST * values['leak']:g}", values["step"]
+    return None
+
+
 ORIGINS = ("stated", "reading", "own")
 RELATIONS = ("<", "<=", ">", ">=", "==")

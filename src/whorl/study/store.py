@@ -32,6 +32,7 @@ from whorl.study.layout import MANIFEST
 TEMPORARY = ".part"
 OWNED = re.compile(rf"(?P<host>[A-Za-z0-9_-]+)\.(?P<number>\d{{1,9}})-\w+({re.escape(TEMPORARY)})?$")
 STALE = 3600.0  # seconds after which an unfinished file of another machine is nobody's any more
+DIGEST = "sha256_of_these_arrays"
 _NUMBERS = itertools.count()
 UNLISTED = ("audit.json",)  # what a verifier writes afterwards
 
@@ -208,19 +209,31 @@ def _words(path: Path, column: pa.ChunkedArray) -> np.ndarray:
     return np.concatenate(parts)
 
 
-def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
-    """What a stage computed, for a run that may be interrupted."""
+def write_arrays(path: Path, arrays: dict[str, np.ndarray], key: str = "") -> None:
+    """What a stage computed, for a run that may be interrupted; `key` says what it was computed from."""
     buffer = BytesIO()
-    np.savez(buffer, allow_pickle=False, **arrays)
+    np.savez(buffer, allow_pickle=False, **{DIGEST: np.array(_digest(arrays, key))}, **arrays)
     write(path, buffer.getvalue())
 
 
-def read_arrays(path: Path) -> dict[str, np.ndarray] | None:
-    """What a stage computed before the interruption; None where the file is missing or damaged."""
-    damage = (ValueError, OSError, EOFError, KeyError, BadZipFile)
+def read_arrays(path: Path, key: str = "") -> dict[str, np.ndarray] | None:
+    """What a stage computed before the interruption; None where the file is missing, damaged, or not what was written under this key."""
+    damage = (ValueError, OSError, EOFError, KeyError, TypeError, MemoryError, NotImplementedError, BadZipFile)
     with contextlib.suppress(*damage), path.open("rb") as file, np.load(file, allow_pickle=False) as found:
-        return {name: found[name] for name in found.files}
+        if isinstance(found, np.ndarray) or any(one.compress_type for one in found.zip.infolist()):
+            return None  # no archive of ours, which never unpacks to more than it is
+        arrays = {name: found[name] for name in found.files if name != DIGEST}
+        return arrays if str(found[DIGEST]) == _digest(arrays, key) else None
     return None
+
+
+def _digest(arrays: dict[str, np.ndarray], key: str) -> str:
+    """Of names, types, shapes and values."""
+    digest = sha256(key.encode())
+    for name, values in sorted(arrays.items()):
+        digest.update(f"|{name}|{values.dtype.str}|{values.shape}|".encode())
+        digest.update(np.ascontiguousarray(values).tobytes())
+    return digest.hexdigest()
 
 
 def hash_of(path: Path) -> str:

@@ -24,6 +24,7 @@ from whorl.turn import quarter_turn
 
 FULL = 6  # directions of a connected network with three sources and three outputs
 EXAMPLES = ("negative", "positive")
+PORTION = 100  # families in one call of an update
 
 
 def stages(p: SimpleNamespace) -> list[str]:
@@ -45,7 +46,7 @@ def _depth(p: SimpleNamespace, depth: int) -> dict[str, np.ndarray]:
     seen = _measured(depth)(layers, x, x[rows, selected][:, None], y[rows, selected][:, None], float(p.alpha), jnp.asarray(p.omegas))
     states = [(layers, layers)]
     for _ in range(p.updates):
-        states.append(_updated(depth)(states[-1], x, y, float(p.leak), float(p.step)))
+        states.append(_moved(p, depth, states[-1], x, y))
     by_sum, by_newton = (np.stack([np.asarray(pair[route]) for pair in states], axis=1) for route in (0, 1))
     losses = np.asarray(_losses(depth)(by_sum, x, y))
     names = ("layer_sum", "gram", "factor", "selected_factor", "loops", "velocity", "commanded", "loss_rate", "predicted_rate")
@@ -72,6 +73,18 @@ def _measured(depth: int) -> Callable[..., Any]:
         return joint.dense(), joint.gram(), joint.factor(), driven.factor(), *jax.vmap(mode)(omegas)
 
     return jax.jit(jax.vmap(one, in_axes=(0, 0, 0, 0, None, None)))
+
+
+def _moved(p: SimpleNamespace, depth: int, state: Any, x: np.ndarray, y: np.ndarray) -> Any:
+    """One update of all families, some at a time: the two routes call LAPACK, and above some hundred of them wait for each other."""
+    update = _updated(depth)
+    if p.families <= PORTION:
+        return update(state, x, y, float(p.leak), float(p.step))
+    parts = []
+    for first in range(0, p.families, PORTION):
+        here = slice(first, first + PORTION)
+        parts.append(jax.block_until_ready(update(tuple(one[here] for one in state), x[here], y[here], float(p.leak), float(p.step))))
+    return tuple(np.concatenate(sides) for sides in zip(*parts, strict=True))
 
 
 @cache

@@ -4,7 +4,6 @@ A value stands for itself, a list for each of its entries. In a random design `{
 `log = true` evenly in the logarithm. The reader is that of the studies: a refusal names the line.
 """
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from whorl.study import schema
-from whorl.study.design import LARGEST, MISSING, NAME, _lines, _Reader, _shown, _Words
+from whorl.study.design import MISSING, NAME, _lines, _Reader, _shown, _Words, contents, toml
 from whorl.study.schema import Rule, finite
 
 KINDS = ("grid", "random")
@@ -26,24 +25,20 @@ def _among(*names: str) -> Rule:
     return f"one of {', '.join(names)}", lambda value: value in names
 
 
-def _number(words: str, least: float, most: float | None = None) -> Rule:
-    return words, lambda value: finite(value) and value >= least and (most is None or value <= most)
-
-
 # The parameters by table, each with its rule and the value it has where a design says nothing.
 PARAMETERS: dict[str, dict[str, tuple[Rule, Any]]] = {
-    "task": {"mixtures": (schema.whole(0, 1000), 3), "concentration": (schema.positive(), 1.0)},
+    "task": {"mixtures": (schema.whole(0, 1000), 3), "concentration": (schema.SPREAD, 1.0)},
     "network": {
         "depth": (schema.whole(1, 64), 1),
         "width": (schema.whole(3, 128), 3),
-        "imbalance": (_number("a number of at least 0", 0.0), 4.0),
-        "floor": (_number("a number from 0 to 1", 0.0, 1.0), 0.1),
+        "imbalance": (schema.between(0, 100), 4.0),
+        "floor": (schema.between(0, 1), 0.1),
     },
-    "law": {"leak": (schema.positive(), 0.1), "alpha": (schema.positive(), 1.0)},
+    "law": {"leak": (schema.LEAK, 0.1), "alpha": (schema.between(0.01, 100), 1.0)},
     "policy": {
         "policy": (_among(*POLICIES), "adaptive"),
-        "scale": (schema.share(), 0.1),
-        "omega": (_number("a number of at least 0", 0.0), 1.0),
+        "scale": (schema.between(1e-9, 1), 0.1),
+        "omega": (schema.between(0, 1000), 1.0),
         "gate": (_among(*GATES), "curvature"),
     },
     "schedule": {"epochs": (schema.whole(1, 1_000_000), 30), "order": (_among("permuted", "fixed"), "permuted")},
@@ -54,7 +49,7 @@ SHAPE = ("depth", "width", "mixtures", "epochs", "order", "policy", "gate", "alp
 FREE = tuple(name for name in RULES if name not in SHAPE)
 WHOLE: dict[str, tuple[Rule, Any]] = {
     "seed": (schema.SEED, None),
-    "chunk": (("a multiple of 64", lambda value: schema.whole(64)[1](value) and value % 64 == 0), 256),
+    "chunk": (schema.CHUNK, 256),
     "shard": (schema.whole(1, 1_000_000), 4096),
     "trials": (schema.whole(1, 10**9), 1),
     "points": (schema.whole(1, 10**9), None),
@@ -115,13 +110,7 @@ def read(path: Path) -> Sweep:
         >>> sweep.read(Path("examples/sweep.toml")).name
         'imbalance'
     """
-    if path.is_dir():
-        raise ValueError(f"{path} must be a design file, but it is a folder")
-    with path.open("rb") as file:
-        text = file.read(LARGEST + 1)
-    if len(text) > LARGEST:
-        raise ValueError(f"{path} must be a design of at most {LARGEST} bytes, but it is larger")
-    return parse(text, str(path))
+    return parse(contents(path), str(path))
 
 
 def parse(text: bytes, where: str = "design") -> Sweep:
@@ -134,13 +123,7 @@ def parse(text: bytes, where: str = "design") -> Sweep:
             ...
         ValueError: mine.toml: name must be a text of 1 to 500 characters, but it is missing
     """
-    try:
-        decoded = text.decode()
-        given = tomllib.loads(decoded)
-    except UnicodeDecodeError as wrong:
-        raise ValueError(f"{where} must be UTF-8 text, but byte {wrong.start} is not") from wrong
-    except (ValueError, RecursionError) as wrong:
-        raise ValueError(f"{where} must be a TOML file, but it cannot be read: {str(wrong)[:200] or 'nested too deeply'}") from wrong
+    decoded, given = toml(text, where)
     return _SweepReader(where, _lines(decoded)).sweep(given, text)
 
 
