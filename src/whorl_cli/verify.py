@@ -51,6 +51,6 @@ def _again(folder: Path, findings: list[dict[str, Any]]) -> tuple[list[dict[str,
     _study.ready()
     try:
         return again.compare(folder, findings)
-    except (OSError, ValueError) as wrong:
+    except (LookupError, OSError, TypeError, ValueError) as wrong:  # whatever passed the audit and still cannot be drawn
         claim = "figures and page can be made again"
         return [{"study": "", "claim": claim, "error": None, "tolerance": 0.0, "where": _output.spoken(wrong), "passed": False}], []

@@ -46,7 +46,7 @@ def test_the_tolerance_comes_from_the_gate(run_folder, structural, monkeypatch):
     gate = {"statistic": "factorisation.max", "bound": 1e-8}
     study = run_folder("structural", structural, gates=[gate])
     seen = []
-    monkeypatch.setattr(figures, "save", lambda figure, *_: seen.append(figure) or [])
+    monkeypatch.setattr(figures, "files", lambda figure, *_: seen.append(figure) or {})
     figures.draw_study(study)
     assert any(np.all(np.asarray(line.get_ydata()) == 1e-8) for line in seen[0].axes[0].lines)
 
@@ -58,7 +58,7 @@ def test_the_tolerance_comes_from_the_gate(run_folder, structural, monkeypatch):
 def test_what_is_not_registered_is_stamped(run_folder, threshold, monkeypatch, laid_out, registered, quick, words):
     study = run_folder("threshold", threshold, registered=registered, quick=quick)
     seen = []
-    monkeypatch.setattr(figures, "save", lambda figure, *_: seen.append(laid_out(figure)) or [])
+    monkeypatch.setattr(figures, "files", lambda figure, *_: seen.append(laid_out(figure)) or {})
     figures.draw_study(study)
     stamps = [text for text in seen[0].texts if text.get_gid() == "stamp"]
     assert [text.get_text() for text in stamps] == ([words] if words else [])
