@@ -192,7 +192,7 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             if self.full_batch:
                 raise ValueError(f"full_batch must be False for the learner {self.learner!r}, which turns one sample, but it is True")
             return train(net, inputs, targets, policy=learner, epochs=self.epochs, seed=seed, record=False)
-        shown = {"epochs": self.epochs}
+        shown: dict[str, Any] = {"epochs": self.epochs}
         if self.full_batch:  # one update a pass: the schedule says how many, and whom it names does not matter
             shown = {"schedule": np.zeros(_check.count("epochs", self.epochs), dtype=int)}
         return learn(net, inputs, targets, rule=learner, scale=self.scale, seed=seed, full_batch=self.full_batch, record=False, **shown)

@@ -12,10 +12,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from whorl import _check, simplex
-from whorl._check import Numbers
+from whorl._check import Count, Numbers
 from whorl.feedback import Law
 from whorl.network import Network, checked_data, selected_rows
 from whorl.network import flows as network_flows
@@ -34,7 +34,7 @@ class Flow(eqx.Module):
     times: Float[Array, "times"]
     net: Network  # every array has a leading axis: the times
     residual: Float[Array, "times samples out"]  # of the samples that drive the learning
-    steps: Int[Array, ""] | int  # steps the solver took
+    steps: Count  # steps the solver took
 
     @property
     def loss(self) -> Float[Array, "times"]:
@@ -86,7 +86,7 @@ def flow(
     path = jax.vmap(lambda z: _network_at(net, z))(logs)
     residual = jax.vmap(lambda one: targets - network_flows(one, inputs)[-1])(path)
     _check.finite("the flow", path, residual)
-    result = Flow(instants, path, residual, int(steps) if _check.known(steps) else steps)
+    result = Flow(instants, path, residual, _check.counted(steps))
     for number in range(instants.shape[0]):
         law.check(response(result.at(number), inputs))
     return result
