@@ -205,6 +205,7 @@ def test_a_wrong_value_or_derivative_would_be_found(mode):
         check(over_number(wrong, 1.0), mode)
 
 
+@pytest.mark.usefixtures("as_users_call_it")
 def test_verdicts_of_traced_results_are_refused_in_one_sentence():
     asked = {
         "the spectrum must be known": lambda layers: driven(layers).spectrum().rank,

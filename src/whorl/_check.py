@@ -5,7 +5,7 @@ friends only shapes and types are, because a traced value is not there yet to be
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -13,10 +13,20 @@ import numpy as np
 from jax.core import Tracer
 from jax.errors import TracerArrayConversionError
 from jax.typing import ArrayLike
+from jaxtyping import Bool, Int
 
 MOST = 2**63  # beyond what any index can hold
 # What may stand where an array is asked for: arrays of JAX and NumPy, numbers, and nested lists.
 Numbers = ArrayLike | Sequence[Any]
+# Plain values of Python and NumPy, for which JAX's stand where a result was traced. A type checker is told of the plain ones.
+if TYPE_CHECKING:
+    Count = int
+    Flag = bool
+    Order = np.ndarray
+else:
+    Count = Int[jax.Array, "*runs"] | int
+    Flag = Bool[jax.Array, "*runs"] | bool
+    Order = Int[np.ndarray, "*runs updates"] | Int[jax.Array, "*runs updates"]
 
 
 def known(*values: Any) -> bool:
@@ -28,6 +38,11 @@ def need_known(what: str, instead: str, *values: Any) -> None:
     """Refuse traced values where a number has to be looked at, and say what to do instead."""
     if not known(values):
         raise ValueError(f"{what} must be known, but it is traced here by jit, vmap or a derivative: {instead}")
+
+
+def counted(number: Any) -> Count:
+    """How often something was done, as a whole number unless it is traced."""
+    return int(number) if known(number) else number
 
 
 def shown(value: Any) -> str:

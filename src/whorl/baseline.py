@@ -34,13 +34,13 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float, Int
 
 from whorl import _check
-from whorl._check import Numbers
+from whorl._check import Count, Flag, Numbers, Order
 from whorl.feedback import Law
 from whorl.policy import Scores, envelope
 from whorl.response import jacobian, response
-from whorl.schedule import Order, drawn
+from whorl.schedule import drawn
 from whorl.system import Fields, System, checked_data, unravel
-from whorl.trajectory import counted, first, how_it_ended, mean_loss
+from whorl.trajectory import first, how_it_ended, mean_loss
 
 
 class Rule(eqx.Module):
@@ -121,10 +121,10 @@ class Run(eqx.Module):
     steps: Float[Array, "made"] | None  # the size of every update, where they were kept
     schedule: Order
     driving: int = eqx.field(static=True)  # residuals behind each update: 1, or all samples
-    made: Int[Array, ""] | int  # updates made before the end, or before it stopped
+    made: Count  # updates made before the end, or before it stopped
 
     @property
-    def completed(self) -> bool | Bool[Array, ""]:
+    def completed(self) -> Flag:
         """Whether every scheduled update was made."""
         return self.made == self.schedule.shape[-1]
 
@@ -218,7 +218,7 @@ def learn(
     # Samples that only wait for their turn may be padded; those that are all read at every update may not.
     rows = (inputs, targets) if full_batch or record else (_padded(inputs), _padded(targets))
     final, kept = _run(rule, *rows, start, size, _padded(order), jnp.asarray(order.size, dtype=jnp.int32), full_batch, record)
-    made = counted(final.number)
+    made = _check.counted(final.number)
     losses, steps = (None, None) if kept is None else first(made, first(order.size, kept))
     begun, ended = mean_loss(system, inputs, targets), mean_loss(final.system, inputs, targets)
     return Run(final.system, begun, ended, losses, steps, order, inputs.shape[0] if full_batch else 1, made)

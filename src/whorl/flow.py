@@ -13,10 +13,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from whorl import _check
-from whorl._check import Numbers
+from whorl._check import Count, Numbers
 from whorl.feedback import Law
 from whorl.response import response
 from whorl.system import Block, System, checked_data, selected_rows
@@ -34,7 +34,7 @@ class Flow(eqx.Module):
     times: Float[Array, "times"]
     system: Any  # what learned; every array has a leading axis: the times
     residual: Float[Array, "times samples out"]  # of the samples that drive the learning
-    steps: Int[Array, ""] | int  # steps the solver took
+    steps: Count  # steps the solver took
 
     @property
     def loss(self) -> Float[Array, "times"]:
@@ -86,7 +86,7 @@ def flow(
     path = jax.vmap(lambda z: _at(system, z))(charts)
     residual = jax.vmap(lambda one: targets - one.outputs(inputs))(path)
     _check.finite("the flow", path, residual)
-    result = Flow(instants, path, residual, int(steps) if _check.known(steps) else steps)
+    result = Flow(instants, path, residual, _check.counted(steps))
     for number in range(instants.shape[0]):
         law.check(response(result.at(number), inputs))
     return result

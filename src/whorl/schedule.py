@@ -4,13 +4,12 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int
+from jaxtyping import Int
 
 from whorl import _check, _construct
-from whorl._check import Numbers
+from whorl._check import Numbers, Order
 
 Drawn = Int[np.ndarray, "updates"]
-Order = Drawn | Int[Array, "updates"]  # traced ones are JAX's
 
 
 def fixed(samples: int, epochs: int) -> Drawn:
@@ -52,7 +51,7 @@ def fair_turns(updates: int, seed: int | np.random.Generator) -> Drawn:
 def checked_order(order: Any, samples: int) -> Order:
     """A user's own order: whole numbers that name samples. Of a traced one only shape and type can be checked."""
     traced = not _check.known(order)
-    given = jnp.asarray(order) if traced else _check.numpy("schedule", order)
+    given: Any = jnp.asarray(order) if traced else _check.numpy("schedule", order)
     if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iu":
         raise ValueError(f"schedule must be a row of whole numbers, but its shape is {given.shape} and its type {given.dtype}")
     if traced:
@@ -67,7 +66,7 @@ def checked_order(order: Any, samples: int) -> Order:
 def checked_turns(turns: Numbers, updates: int) -> Order:
     """A user's own turns: +1 or -1 for every update."""
     traced = not _check.known(turns)
-    given = jnp.asarray(turns) if traced else _check.numpy("turns", turns)
+    given: Any = jnp.asarray(turns) if traced else _check.numpy("turns", turns)
     if given.shape != (updates,):
         raise ValueError(f"turns must have one entry an update, {updates}, but the shape is {given.shape}")
     if traced:

@@ -14,10 +14,10 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from whorl import _check, ledger
-from whorl._check import Numbers
+from whorl._check import Count, Flag, Numbers, Order
 from whorl.ledger import Entry, Ledger, Outcome
 from whorl.policy import Policy, check_turn, envelope, look
-from whorl.schedule import Order, drawn
+from whorl.schedule import drawn
 from whorl.system import System, checked_data
 
 
@@ -61,10 +61,10 @@ class Pair(eqx.Module):
     turns: Order
     updates: Info | None  # for every update, where they were kept
     states: tuple[Any, Any] | None  # with a leading axis: the start and every stride-th update after it
-    made: Int[Array, ""] | int  # updates made before the end, or before it stopped
+    made: Count  # updates made before the end, or before it stopped
 
     @property
-    def completed(self) -> bool | Bool[Array, ""]:
+    def completed(self) -> Flag:
         """Whether every scheduled update was made."""
         return self.made == self.schedule.shape[-1]
 
@@ -117,7 +117,7 @@ def train(
     start = begin(system, inputs, targets)
     _check.finite("the initial loss", start.losses)
     final, sums, infos, states = run(policy, inputs, targets, start, jnp.asarray(order), jnp.asarray(senses), record, stride)
-    made = counted(final.number)
+    made = _check.counted(final.number)
     kept = first(made, infos)
     if stride is not None:
         states = first(made // stride + 1, states)
@@ -125,17 +125,12 @@ def train(
     return Pair(final.nonreciprocal, final.native, account, order, senses, kept, states, made)
 
 
-def counted(made: Array) -> int | Array:
-    """The number of updates that were made, as a whole number unless it is traced."""
-    return int(made) if _check.known(made) else made
-
-
-def first(rows: int | Array, tree: Any) -> Any:
+def first(rows: Count, tree: Any) -> Any:
     """The first rows of every array, where it is known how many they are; what lies behind them is zero."""
     return jax.tree.map(lambda leaf: leaf[:rows], tree) if isinstance(rows, int) else tree
 
 
-def how_it_ended(made: int | Array, scheduled: int) -> str:
+def how_it_ended(made: Count, scheduled: int) -> str:
     """The status of a run in words."""
     _check.need_known("made", "ask for the status outside", made)
     made = int(made)
