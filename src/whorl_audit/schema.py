@@ -158,6 +158,7 @@ def parameter_fault(kind: str, name: str, value: object) -> str | None:
     if ends := of(_COUNTS):
         good = _whole(value) and ends[0] <= value <= ends[1] and (name != "chunk" or value % 64 == 0)
         rule = f"be a whole number from {ends[0]} to {ends[1]}{', a multiple of 64' * (name == 'chunk')}"
+        rule = rule if ends[0] < ends[1] else f"be {ends[0]}"
     elif ends := of(_NUMBERS):
         good, rule = _real(value) and ends[0] <= value <= ends[1], f"be a number from {ends[0]:g} to {ends[1]:g}"
     elif ends := of(_WHOLE_LISTS):
@@ -165,14 +166,12 @@ def parameter_fault(kind: str, name: str, value: object) -> str | None:
         rule = f"be a list of different whole numbers from {ends[0]} to {ends[1]}"
     elif ends := of(_LISTS):
         good = _different(value) and len(value) >= ends[2] and all(ends[0] <= one <= ends[1] for one in value)
-        rule = f"be a list of at least {ends[2]} different numbers from {ends[0]:g} to {ends[1]:g}"
+        rule = f"be a list of {f'at least {ends[2]} ' * (ends[2] > 1)}different numbers from {ends[0]:g} to {ends[1]:g}"
     elif name in _FRACTIONS:
         good = _different(value) and len(value) == 3 and value[0] == 1 and all(0 <= one <= 1 for one in value)
         rule = "be three different numbers from 0 to 1 of which the first is 1"
     else:  # a composition
-        good = isinstance(value, list) and len(value) == 3 and all(_real(one) and one >= 1e-3 for one in value)
-        good = good and abs(sum(value) - 1) < 1e-12
-        rule = "be three numbers of at least 0.001 that sum to 1"
+        good, rule = _composition(value), "be three numbers of at least 0.001 that sum to 1"
     return None if good else rule
 
 
@@ -189,6 +188,10 @@ def _whole(value: object) -> TypeGuard[int]:
 
 def _real(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= float_info.max
+
+
+def _composition(value: object) -> bool:
+    return isinstance(value, list) and len(value) == 3 and all(_real(one) and one >= 1e-3 for one in value) and abs(sum(value) - 1) < 1e-12
 
 
 def _different(value: object) -> TypeGuard[list[float]]:

@@ -77,7 +77,7 @@ PARAMETERS = {
         "alpha": 1.0,
         "omega": 1.0,
         "resamples": 50,
-        "chunk": 32,
+        "chunk": 64,
     },
 }
 

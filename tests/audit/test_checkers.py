@@ -180,7 +180,7 @@ def test_a_quick_run_is_audited_with_its_own_values(tmp_path):
         ("structural", {"depths": [5, 3, 2], "rank_tol": 1e-13}),
         ("threshold", {"families": 2, "depths": [3], "betas": [0.0]}),
         ("threshold", {"families": 3, "depths": [6, 1], "betas": [8.0, 1.0, 0.0], "floor": 1e-6}),
-        ("horizon", {"trials": 1, "depths": [2], "betas": [3.0], "scales": [0.3], "epochs": 1}),
+        ("horizon", {"trials": 2, "depths": [2], "betas": [3.0], "scales": [0.3], "epochs": 1}),
         ("horizon", {"depths": [4, 1], "scales": [1.0, 0.01], "omega": 0.5, "leak": 0.01}),
     ],
 )

@@ -92,8 +92,8 @@ def test_a_folder_that_cannot_be_read_ends_with_two_and_one_sentence(run, capsys
     [
         ("seed", -1, "whole number"),
         ("families", '"many"', "whole number"),
-        ("depths", "[0]", "positive"),
-        ("omegas", "[]", "list of numbers"),
+        ("depths", "[0]", "whole numbers from 1 to 64"),
+        ("omegas", "[]", "list of different numbers"),
         ("leak", "nan", "number"),
         ("width", 4, "be 3"),
     ],

@@ -2,7 +2,6 @@
 
 import os
 import re
-import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +18,10 @@ from whorl.study import cost, design, run, schema, store
 from whorl_cli import _memory
 
 GB = 10**9
+LIMITED = """import resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]),) * 2)
+from whorl_cli import main
+sys.exit(main(sys.argv[2:]))"""
 EVERY = {
     "reproduce": ["--quick"],
     "run": ["threshold"],
@@ -35,11 +38,10 @@ EVERY = {
 def limited(command, size, **options):
     """A command that may map so many bytes."""
     return subprocess.run(
-        [sys.executable, "-m", "whorl_cli", *map(str, command)],
+        [sys.executable, "-c", LIMITED, str(int(size)), *map(str, command)],
         capture_output=True,
         text=True,
         check=False,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (int(size), int(size))),
         **options,
     )
 

@@ -182,7 +182,8 @@ def _labels(column: Any, name: str) -> np.ndarray:
     """Labels as texts, none of them so long that a batch of it would fill the memory."""
     for part in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
         texts = part.dictionary if pa.types.is_dictionary(part.type) else part
-        longest = pyarrow.compute.max(pyarrow.compute.binary_length(texts.cast(pa.string()))).as_py() or 0
+        lengths = pyarrow.compute.call_function("binary_length", [texts.cast(pa.string())])
+        longest = pyarrow.compute.call_function("max", [lengths]).as_py() or 0
         if longest > LABEL:
             raise TableError(f"labels must have at most {LABEL} bytes, but one has {longest}", column=name)
     if column.null_count:
