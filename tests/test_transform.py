@@ -220,3 +220,46 @@ def test_verdicts_of_traced_results_are_refused_in_one_sentence():
         jax.eval_shape(lambda tol: wh.repair(tol)(driven(NET.layers), ERROR[:1]), 0.1)
     with pytest.raises(ValueError, match="the rotation must be known"):
         jax.eval_shape(lambda point: wh.integrability(field, point).closed, POINT)
+
+
+def test_a_natural_gradient_has_derivatives_where_a_vertex_leaves_columns_at_rest():
+    def end(layers):
+        run = wh.learn(NET.with_layers(layers), TASK.inputs, TASK.targets, rule=wh.natural_gradient(), scale=0.2, epochs=1, seed=0)
+        return run.net.layers
+
+    check(over_layers(end), "forward")
+
+
+def test_runs_can_be_mapped_over_schedules_and_turns():
+    orders, turns = np.array([[0, 1, 0], [1, 1, 0]]), np.array([[1, -1, 1], [-1, -1, 1]])
+
+    def end(order, senses):
+        pair = wh.train(NET, X, Y, policy=wh.adaptive(0.2, gate="always"), schedule=order, turns=senses)
+        return pair.nonreciprocal.layers, pair.made, pair.completed
+
+    layers, made, completed = jax.vmap(end)(orders, turns)
+    assert made.tolist() == [3, 3]
+    assert completed.tolist() == [True, True]
+    for number in range(2):
+        close([layer[number] for layer in layers], end(orders[number], turns[number])[0])
+
+
+def test_a_compiled_run_that_stops_early_keeps_empty_rows():
+    net = wh.Network([np.full((3, 3), 1 / 3)])
+
+    def run(targets):
+        return wh.train(net, X, targets, policy=wh.native(2000.0), schedule="fixed", epochs=2, turns=[1] * 4, stride=1)
+
+    plain, compiled = run(Y), jax.jit(run)(Y)
+    assert int(compiled.made) == plain.made < 4
+    assert not compiled.completed
+    assert compiled.status == plain.status
+    assert not np.any(compiled.updates.step[plain.made :])
+    close(compiled.nonreciprocal.layers, plain.nonreciprocal.layers)
+
+
+@pytest.mark.slow
+def test_a_compiled_flow_that_cannot_arrive_says_so():
+    call = jax.jit(lambda layers: wh.flow(NET.with_layers(layers), X, Y, wh.leaky(0.1), [0.0, 3.0], max_steps=2).residual)
+    with pytest.raises(RuntimeError, match="max_steps must be enough to reach the last time, but 2 steps were not"):
+        call(NET.layers)
