@@ -78,7 +78,8 @@ numbers = st.one_of(st.floats(), st.integers(), st.integers(-2, 70), st.floats(0
 
 @given(st.sampled_from(EVERY), st.one_of(numbers, st.lists(numbers, max_size=4)))
 def test_both_let_in_the_same_random_values(parameter, value):
-    assert at_the_run(*parameter, value) == at_the_audit(*parameter, value)
+    kind, name = parameter
+    assert at_the_run(kind, name, value) == at_the_audit(kind, name, value)
 
 
 @pytest.mark.parametrize("kind", KINDS)
