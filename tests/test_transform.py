@@ -224,8 +224,8 @@ def test_verdicts_of_traced_results_are_refused_in_one_sentence():
 
 def test_a_natural_gradient_has_derivatives_where_a_vertex_leaves_columns_at_rest():
     def end(layers):
-        run = wh.learn(NET.with_layers(layers), TASK.inputs, TASK.targets, rule=wh.natural_gradient(), scale=0.2, epochs=1, seed=0)
-        return run.net.layers
+        run = wh.learn(NET.with_blocks(layers), TASK.inputs, TASK.targets, rule=wh.natural_gradient(), scale=0.2, epochs=1, seed=0)
+        return run.system.layers
 
     check(over_layers(end), "forward")
 
@@ -260,6 +260,6 @@ def test_a_compiled_run_that_stops_early_keeps_empty_rows():
 
 @pytest.mark.slow
 def test_a_compiled_flow_that_cannot_arrive_says_so():
-    call = jax.jit(lambda layers: wh.flow(NET.with_layers(layers), X, Y, wh.leaky(0.1), [0.0, 3.0], max_steps=2).residual)
+    call = jax.jit(lambda layers: wh.flow(NET.with_blocks(layers), X, Y, wh.leaky(0.1), [0.0, 3.0], max_steps=2).residual)
     with pytest.raises(RuntimeError, match="max_steps must be enough to reach the last time, but 2 steps were not"):
         call(NET.layers)

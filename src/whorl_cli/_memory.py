@@ -7,7 +7,7 @@ GB = 10**9
 GROUP = Path("/sys/fs/cgroup")
 # Address space, (in all, for every core), and memory: measured with the smallest input each command takes, and rounded up.
 JAX = ((2.4, 0.3), 0.6)
-SMALL = ((1.5, 0.3), 0.4)
+SMALL = ((2.1, 0.3), 0.4)
 LIGHT = ((0.8, 0.1), 0.3)
 NEEDS = (
     dict.fromkeys(("reproduce", "run", "replicate", "sweep", "explore"), JAX)

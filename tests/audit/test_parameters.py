@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from study import small
 from whorl.study import cost, design, schema
-from whorl_audit import folder, limits
+from whorl_audit import folder, keys, limits
 from whorl_audit import schema as theirs
 from whorl_audit.types import UnreadableError
 
@@ -140,7 +140,7 @@ def test_the_ceilings_of_a_run_and_of_its_audit_are_the_same():
 def test_both_count_the_same_work(kind, quick):
     study = design.shipped(kind)
     p, ours = study.values(quick), cost.estimate(study, quick)
-    theirs_ = limits.sizes(kind, vars(p))
+    theirs_ = keys.sizes(kind, vars(p))
     assert theirs_ == {name: cost.rows(kind, p)[name] for name in theirs_}
     assert limits.ceiling_fault(kind, vars(p)) is None
     if kind == "foresight":

@@ -190,17 +190,21 @@ def test_a_folder_whose_design_has_a_number_that_no_double_holds(tmp_path):
     root = forge.write_run(tmp_path / "run", ("threshold",))
     path = root / "threshold" / "design.toml"
     path.write_text(path.read_text().replace("finite_step = { value = 0.001,", f"finite_step = {{ value = {10**400},"))
-    with pytest.raises(whorl_audit.UnreadableError, match=r"^finite_step must be a number, but it is 10{76}\.\.\.$"):
+    with pytest.raises(whorl_audit.UnreadableError, match=r"^finite_step must be a number from 1e-08 to 1, but it is 10{76}\.\.\.$"):
         whorl_audit.audit(root)
 
 
 def test_a_folder_whose_design_asks_for_more_than_any_memory_holds(tmp_path):
     root = forge.write_run(tmp_path / "run", ("threshold",))
     path = root / "threshold" / "design.toml"
-    path.write_text(path.read_text().replace("families = { value = 6,", f"families = {{ value = {10**15},"))
+    sound = path.read_text()
+    path.write_text(sound.replace("families = { value = 6,", f"families = {{ value = {10**15},"))
+    with pytest.raises(whorl_audit.UnreadableError, match=rf"^families must be a whole number from 2 to 100000, but it is {10**15}$"):
+        whorl_audit.audit(root)
+    path.write_text(sound.replace("families = { value = 6,", f"families = {{ value = {10**5},"))
     forge.seal(root)
     failed = [finding.where for finding in whorl_audit.audit(root).failures]
-    assert f"tasks has 36 rows instead of {6 * 10**15}" in failed
+    assert f"tasks has 36 rows instead of {6 * 10**5}" in failed
 
 
 def test_a_manifest_with_a_name_that_would_break_the_line(tmp_path):

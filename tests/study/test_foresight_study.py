@@ -236,7 +236,7 @@ def test_the_audit_finds_one_changed_value(folder, tables, tmp_path, table, colu
     [
         (
             ("value = [0, 1, 3, 6, 12, 18, 36, 90, -1]", "value = [0, -2]"),
-            "horizons must be a list of different whole numbers of at least -1",
+            "horizons must be a list of different whole numbers from -1 to 1000000",
         ),
         (
             ("value = [1.0, 0.5, 0.0]", "value = [0.5, 1.0, 0.0]"),

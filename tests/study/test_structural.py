@@ -221,8 +221,8 @@ def test_a_network_that_has_nothing_to_learn_is_refused_in_one_sentence():
 @pytest.mark.timeout(120)
 def test_many_families_do_not_wait_for_each_other_forever():
     """Beyond some hundred families the two routes of an update, in one call, never came back; now they go a portion at a time."""
-    study = small("structural", families=450, depths=[1], updates=1)
-    many, few = (run.compute(study, families=count)["trajectory_weights"] for count in (450, 2))
+    study = small("structural", families=800, depths=[2], updates=4)
+    many, few = (run.compute(study, families=count)["trajectory_weights"] for count in (800, 2))
     here = many["family"] < 2
     for name in ("layer_sum", "gauss_newton"):
         np.testing.assert_allclose(many[name][here], few[name], rtol=1e-13)

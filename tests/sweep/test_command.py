@@ -9,6 +9,7 @@ import pytest
 
 import whorl_cli
 from sweep.small import GRID, files
+from whorl_cli import _output
 from whorl_cli import sweep as command
 
 
@@ -90,10 +91,10 @@ def test_options_that_contradict_each_other_are_refused(typed, tmp_path, options
 
 @pytest.mark.parametrize(("text", "bytes_"), [("2GB", 2 * 10**9), ("1.5 GiB", 3 * 2**29), ("512mb", 512 * 10**6), ("1000", 1000)])
 def test_sizes(text, bytes_):
-    assert command.size(text) == bytes_
+    assert _output.size(text) == bytes_
 
 
 @pytest.mark.parametrize("text", ["", "GB", "-1GB", "2XB", "nan", "0"])
 def test_what_is_no_size_is_refused(text):
     with pytest.raises(argparse.ArgumentTypeError, match="it must be a size such as 2GB"):
-        command.size(text)
+        _output.size(text)

@@ -31,7 +31,7 @@ PARAMETERS: dict[str, dict[str, tuple[Rule, Any]]] = {
     "network": {
         "depth": (schema.whole(1, 64), 1),
         "width": (schema.whole(3, 128), 3),
-        "imbalance": (schema.between(0, 100), 4.0),
+        "imbalance": (schema.between(0, 10_000), 4.0),
         "floor": (schema.between(0, 1), 0.1),
     },
     "law": {"leak": (schema.LEAK, 0.1), "alpha": (schema.between(0.01, 100), 1.0)},
