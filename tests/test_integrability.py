@@ -246,8 +246,8 @@ def test_a_given_tolerance_decides_the_verdict():
     [
         ([], "point must hold at least one block, but it is empty$"),
         ([np.array([0.0, 1.0, 0.0])], "point must have a block that can move, but every column has a single positive entry$"),
-        ([np.array([0.7, 0.5, -0.2])], r"block 0 must be non-negative, but its smallest entry is -0\.2$"),
-        ([np.array([0.5, 0.25, 0.3])], r"block 0 must have unit mass, but it is off by 0\.05$"),
+        ([np.array([0.7, 0.5, -0.2])], r"block 0 must be non-negative, but entry 2 is -0\.2$"),
+        ([np.array([0.5, 0.25, 0.3])], r"columns of block 0 must sum to 1, but its column sums to 1\.05$"),
         ([POINT[0], np.array([np.nan, 0.5])], "block 1 must be finite, but entry 0 is nan$"),
         ([np.ones((1, 3))], r"block 0 must be a column or a layer of at least 2 rows, but its shape is \(1, 3\)$"),
         ([np.full((2, 2, 2), 0.5)], r"block 0 must be a column or a layer of at least 2 rows, but its shape is \(2, 2, 2\)$"),

@@ -107,7 +107,7 @@ def test_a_response_with_a_mismatched_adjoint_has_no_preconditioner():
 
 def test_a_gradient_of_other_shapes_is_refused():
     operator = wh.preconditioner(wh.response(NETS[2], INPUTS), wh.direct())
-    with pytest.raises(ValueError, match=r"gradient must have the shapes \[\(3, 3\), \(3, 3\)\] of the layers, but it has \[\(3, 3\)\]$"):
+    with pytest.raises(ValueError, match=r"gradient must have the shapes \[\(3, 3\), \(3, 3\)\] of the blocks, but it has \[\(3, 3\)\]$"):
         _ = operator @ [jnp.ones((3, 3))]
 
 

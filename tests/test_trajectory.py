@@ -230,7 +230,7 @@ def test_a_policy_that_never_turns_trains_outputs_that_cannot_turn(policy, outpu
     pair = wh.train(net, task.inputs, task.targets, policy=policy, epochs=2, seed=1)
     learner = wh.learn(net, task.inputs, task.targets, rule=wh.boundary(wh.leaky(0.1)), scale=0.2, epochs=2, seed=1)
     # The native learner by another road: 12 updates that each round at 1e-16.
-    np.testing.assert_allclose(pair.native.layers[0], learner.net.layers[0], rtol=0, atol=1e-14)
+    np.testing.assert_allclose(pair.native.layers[0], learner.system.layers[0], rtol=0, atol=1e-14)
     assert pair.completed
     assert pair.ledger.closed
     assert float(pair.ledger.sums.even) == float(pair.ledger.sums.handedness) == 0

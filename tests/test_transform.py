@@ -18,7 +18,7 @@ ROWS = {
     cells[0].strip(" `"): dict(zip(MODES, (cell.strip() for cell in cells[2:6]), strict=True))
     for cells in (line.split("|")[1:-1] for line in PAGE.read_text().splitlines() if line.startswith("| `"))
 }
-PUBLIC = [name for name, value in vars(wh).items() if inspect.isfunction(value)]
+PUBLIC = [name for name, value in vars(wh).items() if inspect.isfunction(value) and name != "block"]  # which declares, and computes nothing
 QUICK = ("predict", "closed_loop", "certify", "learn", "repair", "stack", "train_many", "Network.random", "Task.random", "quarter_turn")
 
 TASK = wh.Task.random(3, 3, seed=1)
@@ -125,6 +125,7 @@ CASES = {
     "train": over_layers(account),
     "train_many": over_layers(pairs_trained),
     "turn_scores": over_layers(lambda layers: wh.turn_scores(NET.with_blocks(layers), X, Y, selected=0)),
+    "turn_velocities": over_layers(lambda layers: wh.turn_velocities(NET.with_blocks(layers), X, Y, selected=0)),
 }
 
 

@@ -38,7 +38,7 @@ class Geometry(eqx.Module):
     Examples:
         >>> from whorl.geometry import Flat, Positive, Simplex
         >>> point, score = jnp.array([0.5, 0.3, 0.2]), jnp.array([1.0, 0.0, 0.0])
-        >>> [float(kind.step(point, score, 0.1).sum().round(6)) for kind in (Simplex(), Positive(), Flat())]
+        >>> [round(float(kind.step(point, score, 0.1).sum()), 6) for kind in (Simplex(), Positive(), Flat())]
         [1.0, 1.052585, 1.1]
     """
 
@@ -130,6 +130,10 @@ class Simplex(Geometry):
     r"""Columns along the first axis, each a probability vector with the mobility $Q(p) = \mathrm{diag}(p) - pp^\mathsf{T}$.
 
     An entry that is exactly zero lies outside the support and stays zero.
+
+    Examples:
+        >>> print(wh.Simplex().velocity(jnp.array([0.5, 0.3, 0.2]), jnp.array([1.0, 0.0, 0.0])))
+        [ 0.25 -0.15 -0.1 ]
     """
 
     def check(self, name: str, point: Block) -> None:
@@ -244,6 +248,12 @@ class Positive(Geometry):
 
     `law` gives the mobility: `logarithmic`, `proportional`, `uniform`, or your own function of the block, positive and element by
     element.
+
+    Examples:
+        >>> from whorl import geometry
+        >>> conductance, slope = jnp.array([2.0]), jnp.array([1.0])
+        >>> [wh.Positive(law).score(conductance, slope).tolist() for law in (geometry.logarithmic, geometry.uniform)]
+        [[2.0], [0.5]]
     """
 
     law: Callable[[Block], Block] = eqx.field(static=True, default=logarithmic)
@@ -299,7 +309,12 @@ class Positive(Geometry):
 
 
 class Flat(Geometry):
-    """Any numbers, with the mobility 1 and steps that add."""
+    """Any numbers, with the mobility 1 and steps that add.
+
+    Examples:
+        >>> wh.Flat().step(jnp.array([0.5]), jnp.array([-2.0]), 0.5).tolist()
+        [-0.5]
+    """
 
     def check(self, name: str, point: Block) -> None:
         del name, point

@@ -15,6 +15,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float, Int
 
@@ -99,7 +100,7 @@ class Policy(eqx.Module):
     @property
     def turns(self) -> bool:
         """Whether this policy may ever turn; only then does it need outputs that can be turned."""
-        return self.gate is not never and not (_check.known(self.omega) and float(self.omega) == 0)
+        return self.gate is not never and not (_check.known(self.omega) and not np.any(self.omega))
 
     def seen(self, view: View) -> View:
         """The view with which this policy replaces the plain one, for itself and for the ledger; most do not."""

@@ -9,11 +9,11 @@ GROUP = Path("/sys/fs/cgroup")
 JAX = ((2.4, 0.3), 0.6)
 SMALL = ((2.1, 0.3), 0.4)
 LIGHT = ((0.8, 0.1), 0.3)
-NEEDS = (
-    dict.fromkeys(("reproduce", "run", "replicate", "sweep", "explore"), JAX)
-    | {"certify": SMALL, "report": SMALL}
-    | dict.fromkeys(("register", "verify"), LIGHT)
-)
+NEEDS = dict.fromkeys(("reproduce", "run", "replicate", "sweep", "explore", "verify"), JAX) | {
+    "certify": SMALL,
+    "report": SMALL,
+    "register": LIGHT,
+}
 
 
 def check(command: str) -> None:

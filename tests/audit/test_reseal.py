@@ -100,9 +100,9 @@ def test_a_bound_that_was_lowered_with_its_registration_does_not_pass_for_the_sh
 @pytest.mark.parametrize("change", ["one", "emptied", "fewer", "gone"])
 def test_forged_sources_of_a_lock_are_found(mine, change):
     changes = {
-        "one": lambda said: said["sources"].update({"network.py": "0" * 64}),
+        "one": lambda said: said["sources"].update({"system.py": "0" * 64}),
         "emptied": lambda said: said | {"sources": {}},
-        "fewer": lambda said: said["sources"].pop("network.py") and None,
+        "fewer": lambda said: said["sources"].pop("system.py") and None,
         "gone": lambda said: {"design": said["design"]},
     }
     assert failures(mine) == []
@@ -119,8 +119,8 @@ def test_the_lock_of_a_shipped_design_is_the_one_that_ships(sound, name):
     study = folder.read(sound / "threshold")
     study = replace(study, kind=name, lock=ships, hashes=study.hashes | {"design": ships["design"]})
     assert registry.judge(study, registry.version()) == ([], None)
-    forged = replace(study, lock=ships | {"sources": ships["sources"] | {"network.py": "0" * 64}})
-    assert registry.judge(forged, registry.version()) == (["network.py is not as in the lock that ships"], None)
+    forged = replace(study, lock=ships | {"sources": ships["sources"] | {"system.py": "0" * 64}})
+    assert registry.judge(forged, registry.version()) == (["system.py is not as in the lock that ships"], None)
     assert "made by whorl 0.0.0" in str(registry.judge(forged, "0.0.0")[1])
     assert "not known" in str(registry.judge(forged, None)[1])
 
@@ -133,7 +133,7 @@ def test_without_whorl_beside_it_the_auditor_says_that_it_cannot_compare(sound, 
 
 def test_a_source_outside_of_the_package_is_never_read():
     assert registry._installed(["../whorl_audit/__init__.py", "/etc/hostname", "no_such.py"]) == {}
-    assert set(registry._installed(["network.py"])) == {"network.py"}
+    assert set(registry._installed(["system.py"])) == {"system.py"}
 
 
 def test_a_design_whose_gates_were_taken_out_does_not_pass(run):

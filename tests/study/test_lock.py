@@ -33,7 +33,15 @@ def test_the_sources_of_a_study_are_all_it_imports_and_no_more(kind):
     found = lock.sources(kind)
     others = {f"study/{other}.py" for other in design.PAPER if other != kind}
     judges = {"study/columns.py", "study/design.py", "study/gates.py", "study/schema.py", "study/store.py"}
-    assert {f"study/{kind}.py", "study/draws.py", "study/_frames.py", "simplex.py", "network.py", "turn.py"} | judges <= found.keys()
+    assert {
+        f"study/{kind}.py",
+        "study/draws.py",
+        "study/_frames.py",
+        "simplex.py",
+        "system.py",
+        "systems/layered.py",
+        "turn.py",
+    } | judges <= found.keys()
     assert not found.keys() & (others | {"study/run.py", "study/published.py", "study/crate.py", "study/replicate.py"})
     assert list(found) == sorted(found)
     for path, hash_ in found.items():

@@ -71,7 +71,7 @@ def estimate(design: Design, quick: bool = False) -> Cost:
     Examples:
         >>> from whorl.study import cost, design
         >>> cost.estimate(design.shipped("horizon")).rows
-        189686
+        206832
     """
     kind, p = design.kind, design.values(quick)
     found = rows(kind, p)

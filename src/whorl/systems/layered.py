@@ -143,7 +143,12 @@ class Network(System):
         return self._flows(inputs)[-1]
 
     def trace(self, inputs: Flows) -> Streams:
-        """The flow that enters each layer, and last the predictions (Eq. 11)."""
+        """The flow that enters each layer, and last the predictions (Eq. 11).
+
+        Examples:
+            >>> [flow.shape for flow in net.trace(x).flows]
+            [(6, 3), (6, 3), (6, 3)]
+        """
         single = inputs.shape[0] == 1 and _wide.is_wide(self.widths)
         return Streams(self._flows(inputs), _wide.near_vertex(self.layers) if single else None)
 
