@@ -27,10 +27,7 @@ from whorl.sweep import design as sweeps
     [
         (lambda: wh.native(0.1, law=np.zeros((3, 1))), r"^law must be rotational\(...\), .* it is array\(\[\[0.\], \[0.\], \[0.\]\]\)$"),
         (lambda: wh.adaptive(0.1, gate=jnp.zeros((9, 9))), r"^gate must be .*, but it is Array\(.{70,80}\.\.\.$"),
-        (
-            lambda: wh.quarter_turn(10**400),
-            r"^outputs must be a whole number of at most 63 bits, but it is 10{76}\.\.\., in .*design\.toml$",
-        ),
+        (lambda: wh.quarter_turn(10**400), r"^outputs must be a whole number of at most 63 bits, but it is 10{76}\.\.\.$"),
         (lambda: wh.quarter_turn(10**5000), r"^outputs must be .*, but it is a very long number$"),
         (lambda: wh.Network.random((3, 10**400), seed=1), r"^widths must be a whole number of at most 63 bits, but it is 10*\.\.\.$"),
         (lambda: wh.Network([np.eye(3)], support=3), r"^support must be a list, but it is 3$"),
@@ -78,10 +75,10 @@ def test_measurements_whose_squares_no_double_holds(size):
     ("named", "rule"),
     [
         ({"alpha": None}, r"^alpha must lie between 0 and 1, but it is None$"),
-        ({"alpha": 10**400}, r"^alpha must lie between 0 and 1, but it is 10{76}\.\.\., in .*design\.toml$"),
+        ({"alpha": 10**400}, r"^alpha must lie between 0 and 1, but it is 10{76}\.\.\.$"),
         ({"seed": None}, r"^seed must be a whole number of at least 0, but it is None$"),
         ({"seed": -1}, r"^seed must be a whole number of at least 0, but it is -1$"),
-        ({"time_scale": 10**400}, r"^time_scale must be a number greater than 0, but it is 10{76}\.\.\., in .*design\.toml$"),
+        ({"time_scale": 10**400}, r"^time_scale must be a number greater than 0, but it is 10{76}\.\.\.$"),
         ({"sample": [1, []]}, r"^sample must be a rectangular array of numbers, but its rows have different lengths$"),
         ({"uncertainty": 1e200}, r"^row 0, uncertainty: uncertainties must lie from 1e-60 to 1e\+60, but one is 1e\+200$"),
     ],
@@ -193,9 +190,8 @@ def test_a_folder_whose_design_has_a_number_that_no_double_holds(tmp_path):
     root = forge.write_run(tmp_path / "run", ("threshold",))
     path = root / "threshold" / "design.toml"
     path.write_text(path.read_text().replace("finite_step = { value = 0.001,", f"finite_step = {{ value = {10**400},"))
-    with pytest.raises(
-        whorl_audit.UnreadableError, match=r"^finite_step must be a number from 1e-08 to 1, but it is 10{76}\.\.\., in .*design\.toml$"
-    ):
+    rule = r"^finite_step must be a number from 1e-08 to 1, but it is 10{76}\.\.\., in .*design\.toml$"
+    with pytest.raises(whorl_audit.UnreadableError, match=rule):
         whorl_audit.audit(root)
 
 
@@ -204,9 +200,8 @@ def test_a_folder_whose_design_asks_for_more_than_any_memory_holds(tmp_path):
     path = root / "threshold" / "design.toml"
     sound = path.read_text()
     path.write_text(sound.replace("families = { value = 6,", f"families = {{ value = {10**15},"))
-    with pytest.raises(
-        whorl_audit.UnreadableError, match=rf"^families must be a whole number from 2 to 100000, but it is {10**15}, in .*design\.toml$"
-    ):
+    rule = rf"^families must be a whole number from 2 to 100000, but it is {10**15}, in .*design\.toml$"
+    with pytest.raises(whorl_audit.UnreadableError, match=rule):
         whorl_audit.audit(root)
     path.write_text(sound.replace("families = { value = 6,", f"families = {{ value = {10**5},"))
     forge.seal(root)
