@@ -5,16 +5,20 @@ a lock changes with every source. Where no whorl lies beside, and for a run of a
 run is *registered elsewhere*, which is said and is no failure.
 """
 
+import ast
+import hashlib
 import json
+from collections.abc import Iterator
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from whorl_audit.folder import Study, sha256
+from whorl_audit.folder import Study
 
 HOME = Path(__file__).parent.parent / "whorl"
 JUDGES = ("study/gates.py", "study/store.py")
+UNHEARD = {"ctx", "kind", "type_comment", "type_ignores", "type_params"}
 
 
 @cache
@@ -48,7 +52,42 @@ def _different(found: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
 def _installed(paths: list[str]) -> dict[str, str]:
     """The hashes of source files as they are installed."""
     there = {path: HOME / path for path in paths if ".." not in Path(path).parts and not Path(path).is_absolute()}
-    return {path: sha256(file.read_bytes()) for path, file in there.items() if file.is_file()}
+    return {path: fingerprint(file.read_bytes()) for path, file in there.items() if file.is_file()}
+
+
+def fingerprint(source: bytes) -> str:
+    """The SHA-256 of the syntax tree of a source, as docs/studies.md writes it down."""
+    return hashlib.sha256("".join(_written(ast.parse(source))).encode()).hexdigest()
+
+
+def _written(value: object) -> Iterator[str]:
+    """A value of a syntax tree in JSON, piece by piece."""
+    if isinstance(value, ast.AST):
+        yield f'["{type(value).__name__}"'
+        for field in value._fields:
+            inner = getattr(value, field, None)
+            if field == "body" and isinstance(inner, list) and _speaks_first(value, inner):
+                inner = inner[1:]
+            if field not in UNHEARD and inner is not None and inner != []:
+                yield f',["{field}",'
+                yield from _written(inner)
+                yield "]"
+        yield "]"
+    elif isinstance(value, list):
+        yield "["
+        for number, inner in enumerate(value):
+            yield "," if number else ""
+            yield from _written(inner)
+        yield "]"
+    else:
+        yield json.dumps(repr(value))
+
+
+def _speaks_first(node: ast.AST, body: list[ast.stmt]) -> bool:
+    """Whether the body of a module, class or function begins with a docstring."""
+    first = body[0].value if body and isinstance(body[0], ast.Expr) else None
+    holder = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+    return holder and isinstance(first, ast.Constant) and isinstance(first.value, str)
 
 
 def judge(study: Study, made_by: object) -> tuple[list[str], str | None]:

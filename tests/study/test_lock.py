@@ -11,6 +11,7 @@ import pytest
 
 from study.small import small, text
 from whorl.study import design, lock
+from whorl_audit import registry
 
 
 @pytest.fixture
@@ -45,7 +46,7 @@ def test_the_sources_of_a_study_are_all_it_imports_and_no_more(kind):
     assert not found.keys() & (others | {"study/run.py", "study/published.py", "study/crate.py", "study/replicate.py"})
     assert list(found) == sorted(found)
     for path, hash_ in found.items():
-        assert sha256((lock.ROOT / path).read_bytes()).hexdigest() == hash_
+        assert registry.fingerprint((lock.ROOT / path).read_bytes()) == hash_  # the auditor's own route
 
 
 def test_what_sets_the_kinds_apart():
@@ -106,9 +107,42 @@ def test_a_changed_source_is_noticed_and_named(copied):
         file.write("# no result depends on this\n")
     assert lock.why_unregistered(study, registered, quick=False) is None
     with (copied / "lanes.py").open("a") as file:
-        file.write("# one remark\n")
+        file.write("ANOTHER = 1\n")
     assert lock.why_unregistered(study, registered, quick=False) == "sources differ from the registered ones: lanes.py"
     assert lock.why_unregistered(small(), lock.lock(small()), quick=False) is None
+
+
+def test_a_reworded_sentence_keeps_the_lock_and_a_changed_constant_breaks_it(copied):
+    study, path = small("horizon"), copied / "policy.py"
+    registered, source = lock.lock(study), path.read_text()
+    reworded = source.replace('"""Never turn; take', '"""It never turns, and takes').replace(
+        "import jax\n", "import jax  # of course\n\n\n"
+    )
+    assert reworded != source
+    path.write_text(reworded)
+    assert lock.why_unregistered(study, registered, quick=False) is None
+    path.write_text(source.replace("jnp.maximum(1.0, spread)", "jnp.maximum(2.0, spread)"))
+    assert lock.why_unregistered(study, registered, quick=False) == "sources differ from the registered ones: policy.py"
+
+
+SAID = '''"""Of a module."""
+
+
+class One:
+    """Of a class."""
+
+
+async def two(x=1, *y, z: int = 3.5, **w):
+    """Of a function."""
+    f"{x!r:>3}"
+'''
+
+
+@pytest.mark.parametrize(
+    "source", ["", "x = 1", "'alone'", SAID, "def f():\n    x = {1: b'2', **{}}\n    'no docstring'\n", "x: 'y' = (yield)"]
+)
+def test_the_fingerprint_is_the_same_by_both_routes(source):
+    assert lock.meaning(source) == registry.fingerprint(source.encode())
 
 
 def test_a_source_that_came_or_went_is_noticed(copied):

@@ -1,6 +1,7 @@
 """Registration: the hash of a design, and of every source file that its result depends on, before the run.
 
 Which files those are is read from the imports, beginning at the file of the study's kind and at those that store and judge its tables.
+A source counts by what it says to Python: its syntax tree without docstrings. A reworded sentence unlocks nothing; a constant does.
 """
 
 import ast
@@ -14,6 +15,9 @@ from typing import Any
 from whorl.study.design import SHIPPED, Design, shipped
 
 ROOT = Path(__file__).parent.parent
+# Fields of syntax trees that change no number, some of which only newer versions of Python have.
+SILENT = ("ctx", "kind", "type_comment", "type_ignores", "type_params")
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 JUDGES = ("study/columns.py", "study/design.py", "study/gates.py", "study/schema.py", "study/store.py")
 
 
@@ -26,7 +30,32 @@ def sources(kind: str) -> dict[str, str]:
         if path not in found:
             found.add(path)
             waiting += _imports((ROOT / path).read_text())
-    return {path: sha256((ROOT / path).read_bytes()).hexdigest() for path in sorted(found)}
+    return {path: meaning((ROOT / path).read_text()) for path in sorted(found)}
+
+
+@cache
+def meaning(source: str) -> str:
+    """The hash of what a source says to Python, whatever its comments, docstrings and layout.
+
+    Examples:
+        >>> from whorl.study import lock
+        >>> lock.meaning("x = 1  # one") == lock.meaning("x=1"), lock.meaning("x = 1") == lock.meaning("x = 2")
+        (True, False)
+    """
+    text = json.dumps(_shape(ast.parse(source)), separators=(",", ":"))
+    return sha256(text.encode()).hexdigest()
+
+
+def _shape(part: Any) -> Any:
+    """A part of a syntax tree as nested lists: a node begins with its name, and fields that are empty are left out."""
+    if isinstance(part, list):
+        return [_shape(one) for one in part]
+    if not isinstance(part, ast.AST):
+        return repr(part)
+    fields = {name: value for name, value in ast.iter_fields(part) if name not in SILENT}
+    if isinstance(part, DOCUMENTED) and ast.get_docstring(part, clean=False) is not None:
+        fields["body"] = fields["body"][1:]
+    return [type(part).__name__, *([name, _shape(value)] for name, value in fields.items() if value not in (None, []))]
 
 
 def _imports(source: str) -> list[str]:
