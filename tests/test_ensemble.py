@@ -66,6 +66,50 @@ def test_the_lanes_follow_the_general_loop(policy):
     assert result.closure.max() <= 1e-14
 
 
+@pytest.mark.parametrize("widths", [(3, 3), pytest.param((3, 4, 3), marks=pytest.mark.slow)], ids=["lanes", "general"])
+def test_every_pair_may_have_numbers_of_its_own(widths):
+    nets, data = pairs_of(3, widths)
+    scale, omega, leak = [0.05, 0.2, 0.1], [0.0, 1.5, 0.5], [0.3, 0.1, 0.02]
+    law = wh.rotational(base=wh.leaky(leak))
+    result = many(nets, data, wh.adaptive(scale, omega=omega, gate="always", law=law), record=True)
+    assert result.choices is None
+    for number in range(3):
+        own = wh.rotational(base=wh.leaky(leak[number]))
+        policy = wh.adaptive(scale[number], omega=omega[number], gate="always", law=own)
+        assert_same(result, number, alone(nets, data, policy, number))
+
+
+@pytest.mark.slow
+def test_a_policy_that_chooses_says_what_it_chose():
+    nets, data = pairs_of(2, (3, 3), epochs=2)
+    policy = wh.costate(0.2, horizon=2)
+    result = many(nets, data, policy, record=True)
+    for number in range(2):
+        np.testing.assert_array_equal(result.choices[number], alone(nets, data, policy, number).updates.choice)
+
+
+@pytest.mark.parametrize(
+    ("policy", "name"),
+    [
+        (wh.adaptive([0.1, 0.2]), "scale"),
+        (wh.adaptive(0.1, omega=[1.0, 0.5]), "omega"),
+        (wh.adaptive(0.1, law=wh.rotational(base=wh.leaky([0.1, 0.2]))), "mu"),
+    ],
+)
+def test_numbers_of_other_pairs_are_refused_in_one_sentence(policy, name):
+    nets, data = pairs_of(3)
+    with pytest.raises(ValueError, match=rf"^{name} must be one number, or one for each of 3 pairs, but its shape is \(2,\)$"):
+        many(nets, data, policy)
+    with pytest.raises(ValueError, match=rf"^{name} must be one number, but its shape is \(2,\)$"):
+        alone(nets, data, policy, 0)
+
+
+def test_a_row_of_leaks_is_for_ensembles_alone():
+    net, task = wh.Network.random((3, 3), seed=0, floor=0.1), wh.Task.random(3, 3, seed=1)
+    with pytest.raises(ValueError, match=r"^mu must be one number, except in train_many, but its shape is \(2,\)$"):
+        wh.leaky([0.1, 0.2])(wh.response(net, task.inputs), wh.residual(net, task.inputs, task.targets))
+
+
 @pytest.mark.parametrize("depth", [1, 3])
 def test_the_lanes_see_what_a_policy_sees(depth):
     nets, data = pairs_of(6, (3,) * (depth + 1))

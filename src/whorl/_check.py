@@ -155,6 +155,18 @@ def number(name: str, value: ArrayLike, *, above: float | None = None, least: fl
     return float(scalar(name, value, above=above, least=least))
 
 
+def numbers(name: str, value: Numbers, *, above: float | None = None, least: float | None = None) -> jax.Array:
+    """One number as `scalar` takes it, or a row of them, one per pair of an ensemble, each of which it would take."""
+    if axes(name, value) == 0:
+        return scalar(name, value, above=above, least=least)  # pyright: ignore[reportArgumentType]
+    row = array(name, value, 1)
+    if row.size == 0:
+        raise ValueError(f"{name} must be a number or a row of numbers, but the row is empty")
+    if known(row):
+        scalar(name, float(np.min(np.asarray(row))), above=above, least=least)
+    return row
+
+
 def instance(name: str, value: Any, kind: type) -> None:
     """An object of the library's own."""
     if not isinstance(value, kind):

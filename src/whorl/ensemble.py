@@ -175,6 +175,7 @@ def _lane_kind(nets: Network, policy: Policy) -> tuple[str, str] | None:
         and nets.dtype == np.float64
         and isinstance(law.base, Leaky)
         and law.skew is None
+        and law.alpha.ndim == 0
         and float(law.alpha) == 1.0
         and float(jnp.max(policy.scale)) <= REACH
         and all(bool(jnp.all(layer > 0)) for layer in nets.layers)
@@ -265,7 +266,7 @@ def _general(nets: Network, policy: Policy, data: tuple, record: bool, workers: 
         back(sums),
         back(infos.entry) if record else None,
         back(infos.outcome) if record else None,
-        infos.choice.astype(int) if record and isinstance(policy, Rollout) else None,
+        infos.choice.astype(int) if record and policy.chooses else None,
         start,
         final.losses,
         final.number.astype(int),

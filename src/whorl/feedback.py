@@ -87,10 +87,15 @@ class Repair(SpectralLaw):
 class Leaky(SpectralLaw):
     r"""Undo the response up to a leak: $r(\lambda) = 1/(\lambda + \mu)$, the damped metric Gauss-Newton direction."""
 
-    mu: Float[Array, ""]
+    mu: Float[Array, "..."]  # a row of them only for `train_many`, one per pair
 
     def weight(self, eigenvalues: Float[Array, "n"]) -> Float[Array, "n"]:
-        return 1.0 / (eigenvalues + self.mu)
+        return 1.0 / (eigenvalues + self._leak())
+
+    def _leak(self) -> Float[Array, ""]:
+        if self.mu.ndim:
+            raise ValueError(f"mu must be one number, except in train_many, but its shape is {self.mu.shape}")
+        return self.mu
 
     def matrix(self, response: Response) -> Matrix:
         damped = self._damped(response)
@@ -103,7 +108,7 @@ class Leaky(SpectralLaw):
 
     def _damped(self, response: Response) -> Matrix:
         reduced = response.reduced()
-        return reduced + self.mu * jnp.eye(reduced.shape[0], dtype=reduced.dtype)
+        return reduced + self._leak() * jnp.eye(reduced.shape[0], dtype=reduced.dtype)
 
     def _refuse_round_off(self, response: Response, damped: Matrix) -> None:
         # Below the round-off of K the leak decides nothing: what is inverted then is that round-off.
@@ -216,7 +221,7 @@ def repair(tol: float = 1e-10) -> Repair:
     return Repair(tol)
 
 
-def leaky(mu: ArrayLike) -> Leaky:
+def leaky(mu: Numbers) -> Leaky:
     r"""The law that undoes the response up to a leak, $v = (K + \mu I)^{-1} e$, with `mu` > 0.
 
     Examples:
@@ -225,7 +230,7 @@ def leaky(mu: ArrayLike) -> Leaky:
         >>> bool(np.allclose(K @ v + 0.1 * v, e))
         True
     """
-    return Leaky(_check.scalar("mu", mu, above=0.0))
+    return Leaky(_check.numbers("mu", mu, above=0.0))
 
 
 def spectral(r: Callable[[Array], ArrayLike]) -> Spectral:

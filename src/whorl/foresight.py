@@ -20,7 +20,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Int
 
 from whorl import _check
@@ -181,7 +180,7 @@ def rollout(
     *,
     horizon: int | None,
     actions: Sequence[tuple[float, float]] = TURNS,
-    omega: ArrayLike = 1.0,
+    omega: Numbers = 1.0,
     law: Rotational | None = None,
     foreseen: Numbers | None = None,
     angles: Numbers | None = None,
@@ -201,18 +200,16 @@ def rollout(
         [0.0, 1.0, -1.0]
     """
     amounts, fractions = _checked_actions(actions)
-    several = _check.axes("scale", scale) == 1 and np.size(scale) > 0
-    base = checked(np.min(np.asarray(scale)) if several else scale, omega, always, law)  # pyright: ignore[reportArgumentType]
-    sizes = _check.array("scale", scale, 1) if several else base[0]
+    base = checked(scale, omega, always, law)
     ahead = jnp.asarray(FOREVER if horizon is None else min(_check.count("horizon", horizon, 0), FOREVER), dtype=jnp.int32)
     floats = [
         None if table is None else _check.array(name, table, _check.axes(name, table))
         for name, table in (("angles", angles), ("errors", errors))
     ]
-    return Rollout(sizes, *base[1:], amounts, fractions, ahead, _checked_order(foreseen), *floats)
+    return Rollout(*base, amounts, fractions, ahead, _checked_order(foreseen), *floats)
 
 
-def costate(scale: ArrayLike, *, horizon: int | None, omega: ArrayLike = 1.0, order: int = 1, law: Rotational | None = None) -> Costate:
+def costate(scale: Numbers, *, horizon: int | None, omega: Numbers = 1.0, order: int = 1, law: Rotational | None = None) -> Costate:
     """Choose the amount of turning in [-omega, omega] from one pass back through the native continuation of `horizon` updates.
 
     `order` is that of the Taylor polynomial in the amount: 1 turns by all or nothing, 2 also by what lies between.

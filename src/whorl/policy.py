@@ -10,7 +10,7 @@ To write a policy of your own, subclass `Policy` and give `decide`.
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -20,11 +20,15 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float, Int
 
 from whorl import _check
+from whorl._check import Numbers
 from whorl.feedback import Rotational, leaky, rotational
 from whorl.response import Response, response
-from whorl.system import Block, Fields, System
+from whorl.system import Block, Blocks, Fields, System
 
 Scores = tuple[Block, ...]
+
+
+NUMBERS = (".scale", ".omega", ".law.alpha", ".law.omega", ".law.base")  # what may differ from pair to pair of an ensemble
 
 
 class View(eqx.Module):
@@ -88,10 +92,11 @@ class Policy(eqx.Module):
         (1.0, 0.0)
     """
 
-    scale: Float[Array, "*pairs"]
-    omega: Float[Array, ""]
+    scale: Float[Array, "..."]  # like the omega and the numbers of the law: one number, or in an ensemble one per pair
+    omega: Float[Array, "..."]
     gate: Gate = eqx.field(static=True)
     law: Rotational
+    chooses: ClassVar[bool] = True  # whether `Decision.choice` says something, so that an ensemble keeps it
 
     @abstractmethod
     def decide(self, view: View) -> Decision:
@@ -109,17 +114,30 @@ class Policy(eqx.Module):
     def check(self, samples: int, updates: int, pairs: int | None) -> None:
         """Refuse a run that this policy was not made for; `pairs` is None for a single one."""
         del samples, updates
-        if self.scale.ndim and self.scale.shape != (pairs,):
-            wanted = "one number" if pairs is None else f"one number, or one for each of {pairs} pairs"
-            raise ValueError(f"scale must be {wanted}, but its shape is {self.scale.shape}")
+        for path, own in jax.tree_util.tree_leaves_with_path(Policy.per_pair(self)):
+            shape = jnp.shape(_at(self, path)) if own else ()
+            if own and shape != (pairs,):
+                wanted = "one number" if pairs is None else f"one number, or one for each of {pairs} pairs"
+                raise ValueError(f"{jax.tree_util.keystr(path).rpartition('.')[2]} must be {wanted}, but its shape is {shape}")
 
     def per_pair(self) -> Any:
-        """Which arrays have a leading axis for the pairs of an ensemble: a tree of booleans, or one for all."""
-        return eqx.tree_at(lambda policy: policy.scale, jax.tree.map(lambda _: False, self), replace=self.scale.ndim > 0)
+        """Which arrays have a leading axis for the pairs of an ensemble: a tree of booleans."""
+
+        def own(path: Any, leaf: Any) -> bool:
+            return jax.tree_util.keystr(path).startswith(NUMBERS) and eqx.is_array(leaf) and leaf.ndim > 0
+
+        return jax.tree_util.tree_map_with_path(own, self)
+
+
+def _at(tree: Any, path: Any) -> Any:
+    """The leaf of a tree at a path."""
+    return dict(jax.tree_util.tree_leaves_with_path(tree))[path]
 
 
 class Native(Policy):
     """Never turn; take the full admissible step of the reciprocal score."""
+
+    chooses: ClassVar[bool] = False
 
     def decide(self, view: View) -> Decision:
         step = envelope(self.scale, view.system, view.straight)
@@ -129,6 +147,8 @@ class Native(Policy):
 class StepMatched(Policy):
     """Always keep room for a turn of either sense, whether or not the gate is open."""
 
+    chooses: ClassVar[bool] = False
+
     def decide(self, view: View) -> Decision:
         step = reserved(self.scale, self.omega, view)
         return Decision(step, jnp.where(self.gate(view), self.omega, 0.0).astype(step.dtype))
@@ -137,13 +157,15 @@ class StepMatched(Policy):
 class Adaptive(Policy):
     """Keep room for a turn only where the gate is open; take the native step elsewhere."""
 
+    chooses: ClassVar[bool] = False
+
     def decide(self, view: View) -> Decision:
         kept, full = reserved(self.scale, self.omega, view), envelope(self.scale, view.system, view.straight)
         is_open = self.gate(view)
         return Decision(jnp.where(is_open, kept, full), jnp.where(is_open, self.omega, 0.0).astype(full.dtype))
 
 
-def envelope(scale: Array, system: System, scores: Scores) -> Float[Array, ""]:
+def envelope(scale: Array, system: System, scores: Blocks) -> Float[Array, ""]:
     """The admissible step of an applied score: `scale` over its spread, or over 1 if that is more.
 
     Examples:
@@ -241,7 +263,7 @@ def never(view: View) -> Bool[Array, ""]:
 GATES: dict[str, Gate] = {"curvature": curvature_gate, "always": always, "never": never}
 
 
-def native(scale: ArrayLike, *, law: Rotational | None = None) -> Native:
+def native(scale: Numbers, *, law: Rotational | None = None) -> Native:
     """The reciprocal learner every other policy is compared with.
 
     Examples:
@@ -251,7 +273,7 @@ def native(scale: ArrayLike, *, law: Rotational | None = None) -> Native:
     return Native(*checked(scale, 0.0, "never", law))
 
 
-def step_matched(scale: ArrayLike, *, omega: ArrayLike = 1.0, gate: str | Gate = "curvature", law: Rotational | None = None) -> StepMatched:
+def step_matched(scale: Numbers, *, omega: Numbers = 1.0, gate: str | Gate = "curvature", law: Rotational | None = None) -> StepMatched:
     """Turn by `omega` where the gate is open, and step at every update as if a turn of either sense had to fit.
 
     Examples:
@@ -261,11 +283,12 @@ def step_matched(scale: ArrayLike, *, omega: ArrayLike = 1.0, gate: str | Gate =
     return StepMatched(*checked(scale, omega, gate, law))
 
 
-def adaptive(scale: ArrayLike, *, omega: ArrayLike = 1.0, gate: str | Gate = "curvature", law: Rotational | None = None) -> Adaptive:
+def adaptive(scale: Numbers, *, omega: Numbers = 1.0, gate: str | Gate = "curvature", law: Rotational | None = None) -> Adaptive:
     """Turn by `omega` where the gate is open, and take the native step where it is not.
 
     `gate` is "curvature" (local ratio above one), "always", "never", or a function from `View` to a boolean. `law` makes the scores;
-    left out, it is the registered one, `rotational(base=leaky(0.1))`.
+    left out, it is the registered one, `rotational(base=leaky(0.1))`. In `train_many`, `scale`, `omega` and the numbers of the law may
+    each be a row with one number per pair.
 
     Examples:
         >>> wh.adaptive(0.1, omega=0.5).gate.__name__
@@ -274,7 +297,7 @@ def adaptive(scale: ArrayLike, *, omega: ArrayLike = 1.0, gate: str | Gate = "cu
     return Adaptive(*checked(scale, omega, gate, law))
 
 
-def checked(scale: ArrayLike, omega: ArrayLike, gate: str | Gate, law: Rotational | None) -> tuple[Array, Array, Gate, Rotational]:
+def checked(scale: Numbers, omega: Numbers, gate: str | Gate, law: Rotational | None) -> tuple[Array, Array, Gate, Rotational]:
     """The four fields that every policy has, from what a user gave.
 
     Examples:
@@ -290,4 +313,4 @@ def checked(scale: ArrayLike, omega: ArrayLike, gate: str | Gate, law: Rotationa
     law = rotational(base=leaky(0.1)) if law is None else law
     if not isinstance(law, Rotational):
         raise ValueError(f"law must be rotational(...), since it has to name a turn, but it is {_check.shown(law)}")
-    return _check.scalar("scale", scale, above=0.0), _check.scalar("omega", omega, least=0.0), gate, law
+    return _check.numbers("scale", scale, above=0.0), _check.numbers("omega", omega, least=0.0), gate, law

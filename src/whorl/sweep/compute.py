@@ -5,7 +5,6 @@ numbers that differ from case to case are handed over pair by pair.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -15,7 +14,7 @@ import numpy as np
 from whorl.ensemble import Ensemble, train_many
 from whorl.feedback import leaky, rotational
 from whorl.ledger import TERMS
-from whorl.policy import Adaptive, Native, Policy, StepMatched, adaptive, native, step_matched
+from whorl.policy import Policy, adaptive, native, step_matched
 from whorl.sweep import draws
 from whorl.sweep.plan import Cases
 from whorl.systems.layered import Network
@@ -25,53 +24,14 @@ Rows = dict[str, np.ndarray]
 NUMBERS = ("start", "final", "native", "gap", *TERMS, "closure")
 
 
-class _EachNative(Native):
-    def per_pair(self) -> Any:
-        return _numbers(self)
-
-
-class _EachStepMatched(StepMatched):
-    def per_pair(self) -> Any:
-        return _numbers(self)
-
-
-class _EachAdaptive(Adaptive):
-    def per_pair(self) -> Any:
-        return _numbers(self)
-
-
-EACH: dict[str, type[Policy]] = {"native": _EachNative, "step_matched": _EachStepMatched, "adaptive": _EachAdaptive}
-
-
-def _places(policy: Any) -> tuple[Any, Any, Any]:
-    return policy.scale, policy.omega, policy.law.base.mu
-
-
-def _numbers(policy: Policy) -> Any:
-    """The numbers of a policy that have one entry a pair."""
-    return eqx.tree_at(_places, jax.tree.map(lambda _: False, policy), (True, True, True))
-
-
 def policy_of(cases: Cases) -> Policy:
     """The policy of a shape, with the scale, the amount and the leak of every case."""
     shape, free = cases.shape, cases.free
-    law = rotational(shape["alpha"], base=leaky(0.1))
-    scale, omega, leak = (free[name] for name in ("scale", "omega", "leak"))
+    law = rotational(shape["alpha"], base=leaky(free["leak"]))
     if shape["policy"] == "native":
-        plain: Policy = native(1.0, law=law)
-        omega = np.zeros_like(omega)
-    else:
-        plain = {"step_matched": step_matched, "adaptive": adaptive}[shape["policy"]](1.0, gate=shape["gate"], law=law)
-    if not on_lanes(cases):
-        plain = EACH[shape["policy"]](plain.scale, plain.omega, plain.gate, plain.law)
-    elif len(np.unique(omega)) == len(np.unique(leak)) == 1:  # the usual case: pairs that leave the lanes can then be run again alone
-        omega, leak = omega[0], leak[0]
-    return eqx.tree_at(_places, plain, tuple(jnp.asarray(values) for values in (scale, omega, leak)))
-
-
-def on_lanes(cases: Cases) -> bool:
-    """Whether `train_many` has the fast road for this shape."""
-    return cases.shape["width"] == 3 and cases.shape["alpha"] == 1
+        return native(free["scale"], law=law)
+    make = {"step_matched": step_matched, "adaptive": adaptive}[shape["policy"]]
+    return make(free["scale"], omega=free["omega"], gate=shape["gate"], law=law)
 
 
 def problem(seed: int, cases: Cases) -> tuple[np.ndarray, ...]:
