@@ -84,6 +84,7 @@ def test_a_policy_that_chooses_says_what_it_chose():
     nets, data = pairs_of(2, (3, 3), epochs=2)
     policy = wh.costate(0.2, horizon=2)
     result = many(nets, data, policy, record=True)
+    assert result.choices is not None
     for number in range(2):
         np.testing.assert_array_equal(result.choices[number], alone(nets, data, policy, number).updates.choice)
 
