@@ -18,11 +18,13 @@ def test_every_script_has_its_row_and_every_row_its_script():
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "script", [pytest.param(path, id=path.stem, marks=pytest.mark.browser if path.stem == "slider" else ()) for path in SCRIPTS]
+)
 def test_a_benchmark_runs_at_tiny_sizes(script, tmp_path):
-    if script.stem == "slider":
-        pytest.importorskip("playwright")
-    environment = os.environ | {"JAX_PLATFORMS": "cpu", "TMPDIR": str(tmp_path)}
+    environment = os.environ | {"JAX_PLATFORMS": "cpu"}
+    if script.stem != "slider":  # whose browser needs a short path for its socket
+        environment["TMPDIR"] = str(tmp_path)
     done = subprocess.run([sys.executable, str(script), "--smoke"], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.strip()

@@ -61,9 +61,8 @@ def _called(arguments: "Sequence[str] | None") -> int:
     from whorl_cli import _child, _ended, _memory, _output
 
     given = parser().parse_args(arguments)
-    os.environ.update(_child.environment())  # whatever a command starts, also through packages of others
     try:
-        with _ended.orderly():
+        with _child.safe(), _ended.orderly():  # whatever a command starts, also through packages of others
             _memory.check(getattr(given, "command", ""))
             code = given.call(given)
         sys.stdout.flush()  # now, and not when Python ends and nobody can catch what goes wrong

@@ -7,6 +7,8 @@ where this package may be installed, so it is not used; entries of `PYTHONPATH` 
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -19,3 +21,18 @@ def environment(**more: str) -> dict[str, str]:
     """The environment of a child and of all that it starts: this one's, with a safe path, and `more`."""
     kept = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if Path(path).is_absolute()]
     return os.environ | {"PYTHONPATH": os.pathsep.join(kept), "PYTHONSAFEPATH": "1"} | more
+
+
+@contextmanager
+def safe() -> Iterator[None]:
+    """Whatever is started meanwhile has the environment of a child; afterwards this process has its own again."""
+    before = {name: os.environ.get(name) for name in ("PYTHONPATH", "PYTHONSAFEPATH")}
+    os.environ.update(environment())
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

@@ -135,6 +135,16 @@ def test_too_little_memory_is_no_fault_of_ours(monkeypatch, capsys, wrong):
     assert said.err.count("\n") == 1
 
 
+def test_a_command_leaves_the_environment_as_it_was(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", "here")
+    monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
+    seen = []
+    calling(monkeypatch, lambda given: seen.append((os.environ["PYTHONPATH"], os.environ["PYTHONSAFEPATH"])) or 0)
+    assert whorl_cli.main([]) == 0
+    assert seen == [("", "1")]
+    assert (os.environ["PYTHONPATH"], "PYTHONSAFEPATH" in os.environ) == ("here", False)
+
+
 def test_a_reader_who_has_had_enough_is_not_answered_with_a_traceback(monkeypatch, capsys):
     ours, theirs = os.pipe()
     os.close(ours)
