@@ -236,13 +236,6 @@ def uniform(point: Block) -> Block:
     return jnp.ones_like(point)
 
 
-MOBILITIES: dict[str, Callable[[Block], Block]] = {
-    "logarithmic": logarithmic,
-    "proportional": proportional,
-    "flat": uniform,
-}
-
-
 class Positive(Geometry):
     r"""Positive numbers with a mobility $m(x)$ of their own; the step multiplies, so that no sign is ever lost.
 

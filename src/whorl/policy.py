@@ -114,24 +114,20 @@ class Policy(eqx.Module):
     def check(self, samples: int, updates: int, pairs: int | None) -> None:
         """Refuse a run that this policy was not made for; `pairs` is None for a single one."""
         del samples, updates
-        for path, own in jax.tree_util.tree_leaves_with_path(Policy.per_pair(self)):
-            shape = jnp.shape(_at(self, path)) if own else ()
-            if own and shape != (pairs,):
+        for path, leaf in jax.tree_util.tree_leaves_with_path(self):
+            if _is_row(path, leaf) and leaf.shape != (pairs,):
+                name = jax.tree_util.keystr(path).rpartition(".")[2]
                 wanted = "one number" if pairs is None else f"one number, or one for each of {pairs} pairs"
-                raise ValueError(f"{jax.tree_util.keystr(path).rpartition('.')[2]} must be {wanted}, but its shape is {shape}")
+                raise ValueError(f"{name} must be {wanted}, but its shape is {leaf.shape}")
 
     def per_pair(self) -> Any:
         """Which arrays have a leading axis for the pairs of an ensemble: a tree of booleans."""
-
-        def own(path: Any, leaf: Any) -> bool:
-            return jax.tree_util.keystr(path).startswith(NUMBERS) and eqx.is_array(leaf) and leaf.ndim > 0
-
-        return jax.tree_util.tree_map_with_path(own, self)
+        return jax.tree_util.tree_map_with_path(_is_row, self)
 
 
-def _at(tree: Any, path: Any) -> Any:
-    """The leaf of a tree at a path."""
-    return dict(jax.tree_util.tree_leaves_with_path(tree))[path]
+def _is_row(path: Any, leaf: Any) -> bool:
+    """Whether a leaf of a policy is a number that is given once per pair."""
+    return jax.tree_util.keystr(path).startswith(NUMBERS) and eqx.is_array(leaf) and leaf.ndim > 0
 
 
 class Native(Policy):
