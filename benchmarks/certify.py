@@ -1,7 +1,9 @@
-"""How long does `whorl certify` take on a large table, and how much memory beyond what Python and its packages need?
+"""How long does `whorl certify` take on a large table, and how much memory beyond what Python and
+its packages need?
 
-A reciprocal and a turning loop of thirty outputs are measured a million times each, with noise, and written to CSV and Parquet. Each
-reading runs in a fresh process; memory is the rise of its resident peak over what it held when all packages were imported (Linux only).
+A reciprocal and a turning loop of thirty outputs are measured a million times each, with noise, and
+written to CSV and Parquet. Each reading runs in a fresh process; memory is the rise of its resident
+peak over what it held when all packages were imported (Linux only).
 
     python benchmarks/certify.py                  # about two minutes on two cores
     python benchmarks/certify.py --rows 100000    # a quick look
@@ -65,24 +67,44 @@ def judged(path):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--outputs", type=int, default=30)
     given = timing.asked(parser, rows=2000, outputs=4)
     held = given.rows * given.outputs * 2 * 8
     print(f"{given.rows} rows, {given.outputs} outputs: {held / 1e6:.0f} MB of numbers")
-    print(f"{'file':<22}{'MB':>7}{'seconds':>9}{'cpu s':>7}{'memory MB':>11}{'of data':>9}{'p':>9}  verdict")
+    print(
+        f"{'file':<22}{'MB':>7}{'seconds':>9}{'cpu s':>7}{'memory MB':>11}{'of data':>9}{'p':>9}  "
+        "verdict"
+    )
     with tempfile.TemporaryDirectory() as folder:
         for turn in (0.0, 0.01):
             data = table(given.rows, given.outputs, turn)
-            for kind, write in (("csv", pyarrow.csv.write_csv), ("parquet", pyarrow.parquet.write_table)):
+            for kind, write in (
+                ("csv", pyarrow.csv.write_csv),
+                ("parquet", pyarrow.parquet.write_table),
+            ):
                 path = pathlib.Path(folder) / f"turn_{turn:g}.{kind}"
                 write(data, path)
-                done = subprocess.run([sys.executable, "-c", CHILD, path], cwd=HERE, capture_output=True, text=True, check=True)
+                done = subprocess.run(
+                    [sys.executable, "-c", CHILD, path],
+                    cwd=HERE,
+                    capture_output=True,
+                    text=True,
+                    check=True,
+                )
                 seen = json.loads(done.stdout)
-                times = f"{path.stat().st_size / 1e6:>7.0f}{seen['seconds']:>9.1f}{seen['cpu']:>7.1f}"
+                times = (
+                    f"{path.stat().st_size / 1e6:>7.0f}{seen['seconds']:>9.1f}{seen['cpu']:>7.1f}"
+                )
                 numbers = f"{times}{seen['memory'] / 1e6:>11.0f}{seen['memory'] / held:>9.2f}"
-                print(f"{path.name:<22}{numbers}{seen['p']:>9.2g}  {'turns' if seen['turns'] else 'reciprocal'}", flush=True)
+                print(
+                    f"{path.name:<22}{numbers}{seen['p']:>9.2g}  "
+                    f"{'turns' if seen['turns'] else 'reciprocal'}",
+                    flush=True,
+                )
                 path.unlink()
 
 

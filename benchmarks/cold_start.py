@@ -1,8 +1,10 @@
-"""How long until the first answer? Import, compile and run 480 pairs at depth 1 and 4, in a fresh process.
+"""How long until the first answer?
 
-The work is that of `ensemble.py`: 180 updates with full ledger in float64. No compilation cache is used. A second call of each depth,
-which does not count towards the total, tells compiling from running. The total runs from the start of the interpreter to the second
-depth's answer on the host.
+Import, compile and run 480 pairs at depth 1 and 4, in a fresh process.
+
+The work is that of `ensemble.py`: 180 updates with full ledger in float64. No compilation cache is
+used. A second call of each depth, which does not count towards the total, tells compiling from
+running. The total runs from the start of the interpreter to the second depth's answer on the host.
 
     python benchmarks/cold_start.py               # less than a minute
 """
@@ -44,14 +46,19 @@ print(json.dumps(stages))
 def fresh(pairs, depths):
     """The seconds of each stage in a new process."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")}
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(pathlib.Path(__file__).parent), os.environ.get("PYTHONPATH", "")]))
+    environment["PYTHONPATH"] = os.pathsep.join(
+        filter(None, [str(pathlib.Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+    )
     command = [sys.executable, "-c", CHILD, str(time.time()), str(pairs), *map(str, depths)]
     seen = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
     return stages(json.loads(seen.stdout), depths)
 
 
 def stages(seen, depths):
-    """Compile and run from the first and second call; the second calls are not part of the total."""
+    """Compile and run from the first and second call.
+
+    The second calls are not part of the total.
+    """
     again = {depth: seen.pop(f"depth {depth}, again") for depth in depths}
     result = {name: seconds for name, seconds in seen.items() if not name.startswith("depth")}
     for depth, run in again.items():
@@ -61,7 +68,9 @@ def stages(seen, depths):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--repeats", type=int, default=3, help="fresh processes")
     parser.add_argument("--pairs", type=int, default=480)
     parser.add_argument("--depths", type=int, nargs="+", default=[1, 4])

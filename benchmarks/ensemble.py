@@ -1,10 +1,12 @@
 """How much faster than vectorised NumPy is `train_many`?
 
-The work: pairs of learners with 3x3 layers, 180 updates each under the step-matched policy, the ledger of every update kept, in
-float64, from host arrays to host arrays, every core in use; depth 1 and 4, 480 and 8192 pairs. Vectorised NumPy, which uses one core,
-is the 1.0; the folder `peers` holds the others. Each peer runs in a process of its own, they take turns, and the best of all
-turns counts. Two ratios are printed: by the clock, and by processor seconds, which other people's work disturbs less and which does
-not reward a program for taking two cores. Before anything is timed, all peers must agree with the plainest of them to 1e-12.
+The work: pairs of learners with 3x3 layers, 180 updates each under the step-matched policy, the
+ledger of every update kept, in float64, from host arrays to host arrays, every core in use; depth 1
+and 4, 480 and 8192 pairs. Vectorised NumPy, which uses one core, is the 1.0; the folder `peers`
+holds the others. Each peer runs in a process of its own, they take turns, and the best of all turns
+counts. Two ratios are printed: by the clock, and by processor seconds, which other people's work
+disturbs less and which does not reward a program for taking two cores. Before anything is timed,
+all peers must agree with the plainest of them to 1e-12.
 
     python benchmarks/ensemble.py                 # about ten minutes on two cores
     python benchmarks/ensemble.py --pairs 480 --rounds 2
@@ -47,19 +49,30 @@ def started(names):
 
 
 def disagreement(answer, wanted):
-    """The largest difference in ledgers and final networks; a ledger without updates is compared with the sums."""
+    """The largest difference in ledgers and final networks.
+
+    A ledger without updates is compared with the sums.
+    """
     ledger = wanted[0].sum(-1) if answer[0].ndim == 2 else wanted[0]
-    return max(float(np.abs(a - b).max()) for a, b in zip(answer, (ledger, *wanted[1:]), strict=True))
+    return max(
+        float(np.abs(a - b).max()) for a, b in zip(answer, (ledger, *wanted[1:]), strict=True)
+    )
 
 
 def validate(group, depths):
     """Stop unless everybody agrees with the loop over pairs."""
     for depth in depths:
         wanted = group[LOOP].ask("answer", 16, depth, 5)
-        found = {name: disagreement(worker.ask("answer", 16, depth, 5), wanted) for name, worker in group.items()}
+        found = {
+            name: disagreement(worker.ask("answer", 16, depth, 5), wanted)
+            for name, worker in group.items()
+        }
         for name, size in found.items():
             if not size <= TOLERANCE:
-                sys.exit(f"{TITLES[name]} differs from {TITLES[LOOP]} by {size:.1e} at depth {depth}, more than {TOLERANCE:g}")
+                sys.exit(
+                    f"{TITLES[name]} differs from {TITLES[LOOP]} by {size:.1e} at depth {depth}, "
+                    f"more than {TOLERANCE:g}"
+                )
         print(f"depth {depth}: all agree with {TITLES[LOOP]} to {max(found.values()):.1e}")
 
 
@@ -68,7 +81,9 @@ def measure(group, depth, pairs, rounds):
     sizes = dict.fromkeys(group, pairs) | {LOOP: LOOP_PAIRS}
     rounds = rounds if pairs < 2000 else max(2, rounds // 2)  # a long run is its own average
     seconds = workers.in_turns(group, sizes, depth, rounds, seconds=0.5)
-    return {name: tuple(clock / sizes[name] for clock in clocks) for name, clocks in seconds.items()}
+    return {
+        name: tuple(clock / sizes[name] for clock in clocks) for name, clocks in seconds.items()
+    }
 
 
 def show(results, depth, pairs):
@@ -84,14 +99,23 @@ def show(results, depth, pairs):
         for name, seconds in results.items()
     ]
     print(f"\n**Depth {depth}, {pairs} pairs**\n")
-    print(timing.table(["program", "updates/s", "times NumPy, clock", "times NumPy, processor", "cores busy"], rows), flush=True)
+    print(
+        timing.table(
+            ["program", "updates/s", "times NumPy, clock", "times NumPy, processor", "cores busy"],
+            rows,
+        ),
+        flush=True,
+    )
 
 
 def split(cases):
     """How much of the factor is algebra, and how much the engine does with it."""
     rows = []
     for (depth, pairs), results in cases.items():
-        algebra, engine = ([results[a][i] / results[b][i] for i in (0, 1)] for a, b in ((BASE, ALGEBRA), (ALGEBRA, OURS)))
+        algebra, engine = (
+            [results[a][i] / results[b][i] for i in (0, 1)]
+            for a, b in ((BASE, ALGEBRA), (ALGEBRA, OURS))
+        )
         whole = [results[BASE][i] / results[OURS][i] for i in (0, 1)]
         cells = [f"{factor[0]:.1f} ({factor[1]:.1f})" for factor in (algebra, engine, whole)]
         rows.append([f"depth {depth}, {pairs} pairs", *cells])
@@ -100,10 +124,23 @@ def split(cases):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", type=int, nargs="+", default=[480, 8192], help="numbers of pairs, multiples of eight")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--pairs",
+        type=int,
+        nargs="+",
+        default=[480, 8192],
+        help="numbers of pairs, multiples of eight",
+    )
     parser.add_argument("--depths", type=int, nargs="+", default=[1, 4], help="numbers of layers")
-    parser.add_argument("--rounds", type=int, default=4, help="how many turns each peer gets; half as many from 2000 pairs on")
+    parser.add_argument(
+        "--rounds",
+        type=int,
+        default=4,
+        help="how many turns each peer gets; half as many from 2000 pairs on",
+    )
     options = timing.asked(parser, pairs=[16], depths=[1], rounds=1)
     print(timing.machine(("jax", "numpy", "torch", "numba")))
     group = started(TITLES)

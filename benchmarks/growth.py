@@ -1,13 +1,17 @@
-"""How do time and memory grow? Exponents of K @ v, of the coefficient Q and of `train_many`, measured; and Q in forward passes.
+"""How do time and memory grow?
 
-Sizes double, times are the best of several turns, by the clock and by processor seconds, and an exponent is the slope of a straight line
-through logarithms.
-Memory of K @ v and Q is what the compiled program asks for beyond its arguments (XLA's temporary and output bytes); memory of
-`train_many` is the rise of the resident peak during a call in a fresh process (Linux only). K @ v and Q should be linear in depth and
-samples and quadratic in width. "Q" is one second-order jet with the rotational potential given; "Q with scores" is all of
-`wh.curvature`, which finds it first, by two times sixteen Krylov products for the one sample that drives the turn.
+Exponents of K @ v, of the coefficient Q and of `train_many`, measured; and Q in forward passes.
 
-    python benchmarks/growth.py                   # about five minutes on two cores; writes benchmarks/results/growth.png
+Sizes double, times are the best of several turns, by the clock and by processor seconds, and an
+exponent is the slope of a straight line through logarithms. Memory of K @ v and Q is what the
+compiled program asks for beyond its arguments (XLA's temporary and output bytes); memory of
+`train_many` is the rise of the resident peak during a call in a fresh process (Linux only). K @ v
+and Q should be linear in depth and samples and quadratic in width. "Q" is one second-order jet with
+the rotational potential given; "Q with scores" is all of `wh.curvature`, which finds it first, by
+two times sixteen Krylov products for the one sample that drives the turn.
+
+    python benchmarks/growth.py                   # about five minutes on two cores; writes
+    benchmarks/results/growth.png
 """
 
 import argparse
@@ -18,7 +22,9 @@ import subprocess
 import sys
 import tempfile
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # XLA warns at length when it folds the dense law's constants
+os.environ.setdefault(
+    "TF_CPP_MIN_LOG_LEVEL", "3"
+)  # XLA warns at length when it folds the dense law's constants
 
 import jax
 import jax.numpy as jnp
@@ -45,9 +51,15 @@ ENSEMBLES = {
     "pairs": ({"updates": 180}, [1024, 2048, 4096, 8192, 16384]),
     "updates": ({"pairs": 1024}, [180, 360, 720, 1440, 2880]),
 }
-SMALL = {"width": ({"depth": 2, "samples": 4}, [128, 256]), "depth": ({"width": 128, "samples": 4}, [2, 4])}
+SMALL = {
+    "width": ({"depth": 2, "samples": 4}, [128, 256]),
+    "depth": ({"width": 128, "samples": 4}, [2, 4]),
+}
 SMALL_ENSEMBLES = {"pairs": ({"updates": 12}, [256, 512])}
-KEPT = {"train_many": True, "train_many, sums": False}  # whether the account of every update is kept
+KEPT = {
+    "train_many": True,
+    "train_many, sums": False,
+}  # whether the account of every update is kept
 CHILD = """
 import json, pathlib, sys
 import growth
@@ -79,12 +91,16 @@ def law():
 def rotational_potential(net, inputs, targets):
     """The rotational potential that sample 0 drives."""
     driven = wh.response(net, inputs, selected=0)
-    return jax.jit(lambda driven, error: law().parts(driven, error)[1])(driven, targets[:1] - driven.predictions)
+    return jax.jit(lambda driven, error: law().parts(driven, error)[1])(
+        driven, targets[:1] - driven.predictions
+    )
 
 
 def jet_coefficient(net, inputs, targets, potential):
     """Q with the potential given: what `wh.curvature` does after it has it."""
-    predictions, moved, bent = _wide.jet_single(net, inputs, net.trace(inputs[:1]).flows, pull_back(net.layers, potential))
+    predictions, moved, bent = _wide.jet_single(
+        net, inputs, net.trace(inputs[:1]).flows, pull_back(net.layers, potential)
+    )
     return (jnp.sum(moved**2) - jnp.sum((targets - predictions) * bent)) / (2 * inputs.shape[0])
 
 
@@ -105,7 +121,11 @@ def programs(sizes):
     for name, (function, last) in made.items():
         compiled = jax.jit(function).lower(net, inputs, targets, last).compile()
         needs = compiled.memory_analysis()
-        yield name, lambda run=compiled, last=last: jax.block_until_ready(run(net, inputs, targets, last)), memory(needs)
+        yield (
+            name,
+            lambda run=compiled, last=last: jax.block_until_ready(run(net, inputs, targets, last)),
+            memory(needs),
+        )
 
 
 def memory(needs):
@@ -113,35 +133,57 @@ def memory(needs):
 
 
 def wide_growth(rounds, sweeps):
-    """Seconds and bytes of K @ v and Q for every size, as {(quantity, size): [(size, processor seconds, bytes, seconds), ...]}."""
+    """Seconds and bytes of K @ v and Q for every size, as {(quantity, size).
+
+    [(size, processor seconds, bytes, seconds), ...]}.
+    """
     seen = {}
     for varied, (fixed, values) in sweeps.items():
         for value in values:
             made = list(programs(fixed | {varied: value}))
             seconds = timing.in_turns({name: call for name, call, _ in made}, rounds, seconds=0.2)
             for name, _, needed in made:
-                seen.setdefault((name, varied), []).append((value, seconds[name][1], needed, seconds[name][0]))
-            print(f"  {varied} {value}: " + ", ".join(f"{name} {1e3 * clocks[0]:.1f} ms" for name, clocks in seconds.items()), flush=True)
+                seen.setdefault((name, varied), []).append(
+                    (value, seconds[name][1], needed, seconds[name][0])
+                )
+            print(
+                f"  {varied} {value}: "
+                + ", ".join(f"{name} {1e3 * clocks[0]:.1f} ms" for name, clocks in seconds.items()),
+                flush=True,
+            )
     return {key: points for key, points in seen.items() if key[0] != "forward pass"}
 
 
 def ensemble_growth(rounds, sweeps):
-    """The same for `train_many` at depth 1, with the account of every update kept, and with its sums alone."""
+    """The same for `train_many` at depth 1, with the account of every update kept, and with its
+    sums alone.
+    """
     seen = {}
     for varied, (fixed, values) in sweeps.items():
         for value in values:
             sizes = fixed | {varied: value}
             given = problem(sizes["pairs"], 1, epochs=sizes["updates"] // SAMPLES)
-            calls = {name: lambda given=given, record=record: train_many.run(**given, record=record) for name, record in KEPT.items()}
+            calls = {
+                name: lambda given=given, record=record: train_many.run(**given, record=record)
+                for name, record in KEPT.items()
+            }
             seconds = timing.in_turns(calls, rounds)
             for name, record in KEPT.items():
-                seen.setdefault((name, varied), []).append((value, seconds[name][1], fresh_peak(**sizes, record=record), seconds[name][0]))
-            print(f"  {varied} {value}: " + ", ".join(f"{name} {1e3 * clocks[0]:.1f} ms" for name, clocks in seconds.items()), flush=True)
+                seen.setdefault((name, varied), []).append(
+                    (value, seconds[name][1], fresh_peak(**sizes, record=record), seconds[name][0])
+                )
+            print(
+                f"  {varied} {value}: "
+                + ", ".join(f"{name} {1e3 * clocks[0]:.1f} ms" for name, clocks in seconds.items()),
+                flush=True,
+            )
     return seen
 
 
 def peak(pairs, updates, record):
-    """How far one call raises the resident peak of this process, in bytes, once everything is compiled and the problem is made."""
+    """How far one call raises the resident peak of this process, in bytes, once everything is
+    compiled and the problem is made.
+    """
     given = problem(pairs, 1, epochs=updates // SAMPLES)
     train_many.run(**{name: array[:256] for name, array in given.items()}, record=record)
     pathlib.Path("/proc/self/clear_refs").write_text("5")  # the peak starts again from here
@@ -159,14 +201,21 @@ def fresh_peak(**sizes):
     """`peak` in a process of its own, or nothing where there is no such file system."""
     if not pathlib.Path("/proc/self/clear_refs").exists():
         return float("nan")
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH", "")]))}
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH", "")]))
+    }
     command = [sys.executable, "-c", CHILD, json.dumps(sizes)]
-    return json.loads(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout)
+    return json.loads(
+        subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
+    )
 
 
 def exponent(points, at):
     """Slope of a straight line through logarithms."""
-    sizes, values = np.array([point[0] for point in points], dtype=float), np.array([point[at] for point in points], dtype=float)
+    sizes, values = (
+        np.array([point[0] for point in points], dtype=float),
+        np.array([point[at] for point in points], dtype=float),
+    )
     return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
 
 
@@ -176,24 +225,54 @@ def passes(rounds, width=512, depth=8, samples=64):
     made = {name: call for name, call, _ in programs(sizes)}
     seconds = timing.in_turns(made, rounds)
     base = seconds["forward pass"]
-    rows = [[name, f"{1e3 * clock[0]:.2f}", *(f"{a / b:.2f}" for a, b in zip(clock, base, strict=True))] for name, clock in seconds.items()]
+    rows = [
+        [name, f"{1e3 * clock[0]:.2f}", *(f"{a / b:.2f}" for a, b in zip(clock, base, strict=True))]
+        for name, clock in seconds.items()
+    ]
     print(f"\n**In forward passes**, width {width}, depth {depth}, {samples} samples, float64\n")
-    print(timing.table(["program", "ms", "forward passes, clock", "forward passes, processor"], rows))
+    print(
+        timing.table(["program", "ms", "forward passes, clock", "forward passes, processor"], rows)
+    )
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=4, help="how many turns each program gets at each size")
-    parser.add_argument("--out", type=pathlib.Path, default=HERE / "results" / "growth.png", help="where the plot goes")
-    options = timing.asked(parser, rounds=1, out=pathlib.Path(tempfile.gettempdir()) / "whorl-growth-smoke.png")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--rounds", type=int, default=4, help="how many turns each program gets at each size"
+    )
+    parser.add_argument(
+        "--out",
+        type=pathlib.Path,
+        default=HERE / "results" / "growth.png",
+        help="where the plot goes",
+    )
+    options = timing.asked(
+        parser, rounds=1, out=pathlib.Path(tempfile.gettempdir()) / "whorl-growth-smoke.png"
+    )
     print(timing.machine())
     passes(options.rounds, *((128, 2, 4) if options.smoke else ()))
     print()
     wide_sweeps, many_sweeps = (SMALL, SMALL_ENSEMBLES) if options.smoke else (SWEEPS, ENSEMBLES)
     seen = wide_growth(options.rounds, wide_sweeps) | ensemble_growth(options.rounds, many_sweeps)
-    rows = [[name, varied, *(f"{exponent(points, at):.2f}" for at in (3, 1, 2))] for (name, varied), points in seen.items()]
+    rows = [
+        [name, varied, *(f"{exponent(points, at):.2f}" for at in (3, 1, 2))]
+        for (name, varied), points in seen.items()
+    ]
     print()
-    print(timing.table(["quantity", "in", "exponent time, clock", "exponent time, processor", "exponent memory"], rows))
+    print(
+        timing.table(
+            [
+                "quantity",
+                "in",
+                "exponent time, clock",
+                "exponent time, processor",
+                "exponent memory",
+            ],
+            rows,
+        )
+    )
     try:
         import growth_plot
     except ImportError as error:

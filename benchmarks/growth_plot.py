@@ -1,4 +1,7 @@
-"""The picture of `growth.py`: processor time above, memory below, a column for each size, all relative to the smallest."""
+"""The picture of `growth.py`.
+
+Processor time above, memory below, a column for each size, all relative to the smallest.
+"""
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -20,7 +23,9 @@ MARKS = dict(zip(COLOURS, "os^os", strict=True))
 def draw(seen, exponent, path):
     """One panel for each size and kind of cost."""
     columns = [varied for varied in COLUMNS if any(size == varied for _, size in seen)]
-    figure, axes = plt.subplots(2, len(columns), figsize=(12, 6.2), sharex="col", layout="constrained")
+    figure, axes = plt.subplots(
+        2, len(columns), figsize=(12, 6.2), sharex="col", layout="constrained"
+    )
     for column, varied in enumerate(columns):
         lines = {name: points for (name, size), points in seen.items() if size == varied}
         for row in (0, 1):
@@ -29,13 +34,20 @@ def draw(seen, exponent, path):
         axes[1, column].set_xlabel(varied, fontsize=11)
     axes[0, 0].set_ylabel("processor time, relative", fontsize=11)
     axes[1, 0].set_ylabel("memory, relative", fontsize=11)
-    figure.supxlabel("numbers: measured exponents    dotted: quadratic in width, linear in all else", fontsize=10, color="0.3")
+    figure.supxlabel(
+        "numbers: measured exponents    dotted: quadratic in width, linear in all else",
+        fontsize=10,
+        color="0.3",
+    )
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110)
 
 
 def panel(ax, varied, lines, at, exponent):
-    """Lines with their exponents, and a dotted guide: quadratic in width, linear in everything else."""
+    """Lines with their exponents, and a dotted guide.
+
+    Quadratic in width, linear in everything else.
+    """
     sizes = np.array([point[0] for point in next(iter(lines.values()))], dtype=float)
     factor = sizes / sizes[0]
     slope = 2 if varied == "width" else 1
@@ -55,6 +67,16 @@ def panel(ax, varied, lines, at, exponent):
 
 
 def labels(ax, entries):
-    """Names and exponents in the colours of their lines, in the corner that rising lines leave empty."""
+    """Names and exponents in the colours of their lines, in the corner that rising lines leave
+    empty.
+    """
     for number, (name, slope) in enumerate(entries):
-        ax.text(0.03, 0.97 - 0.085 * number, f"{name}: {slope:.2f}", transform=ax.transAxes, va="top", color=COLOURS[name], fontsize=10)
+        ax.text(
+            0.03,
+            0.97 - 0.085 * number,
+            f"{name}: {slope:.2f}",
+            transform=ax.transAxes,
+            va="top",
+            color=COLOURS[name],
+            fontsize=10,
+        )

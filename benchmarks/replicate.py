@@ -22,34 +22,56 @@ from whorl.study import design, replicate
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seeds", type=int, default=100)
     parser.add_argument("--engine", choices=("local", "processes", "gpu"), default="processes")
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--studies", nargs="+", default=list(design.PAPER))
-    parser.add_argument("--together", action="store_true", help="all studies at once, each with its share of the workers")
+    parser.add_argument(
+        "--together",
+        action="store_true",
+        help="all studies at once, each with its share of the workers",
+    )
     asked = timing.asked(parser, seeds=2, engine="local", studies=["threshold"])
     jax.config.update("jax_enable_x64", True)
     begun = time.perf_counter()
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(len(asked.studies) if asked.together else 1) as pool:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        ThreadPoolExecutor(len(asked.studies) if asked.together else 1) as pool,
+    ):
         list(pool.map(lambda name: replicated(name, asked, Path(folder)), asked.studies))
     cores = f"{asked.workers} processes" if asked.engine == "processes" else asked.engine
-    print(f"{'all':<12}{asked.seeds:>6} seeds {time.perf_counter() - begun:>8.1f} s on {cores}{', together' * asked.together}")
+    print(
+        f"{'all':<12}{asked.seeds:>6} seeds {time.perf_counter() - begun:>8.1f} s on "
+        f"{cores}{', together' * asked.together}"
+    )
 
 
 def replicated(name, asked, folder):
     """One study under all seeds."""
     share = asked.workers if not asked.together else max(1, -(-asked.workers // len(asked.studies)))
-    engine = {"local": lambda: None, "gpu": sweep.Devices}.get(asked.engine, lambda: sweep.Processes(share))()
+    engine = {"local": lambda: None, "gpu": sweep.Devices}.get(
+        asked.engine, lambda: sweep.Processes(share)
+    )()
     begun, marks = time.perf_counter(), []
     seeds = range(1, asked.seeds + 1)
     replicate.replicate(
-        design.shipped(name), seeds, folder / f"{name}.parquet", engine=engine, progress=lambda _: marks.append(time.perf_counter())
+        design.shipped(name),
+        seeds,
+        folder / f"{name}.parquet",
+        engine=engine,
+        progress=lambda _: marks.append(time.perf_counter()),
     )
     taken, middle = time.perf_counter() - begun, len(marks) // 2
     steady = (marks[-1] - marks[middle]) / max(1, len(marks) - 1 - middle)
     first = marks[0] - begun
-    print(f"{name:<12}{asked.seeds:>6} seeds {taken:>8.1f} s, {first:.1f} s to the first, {steady:.3f} s a seed then", flush=True)
+    print(
+        f"{name:<12}{asked.seeds:>6} seeds {taken:>8.1f} s, {first:.1f} s to the first, "
+        f"{steady:.3f} s a seed then",
+        flush=True,
+    )
 
 
 if __name__ == "__main__":

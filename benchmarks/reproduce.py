@@ -27,7 +27,9 @@ def main():
         whole = ("whorl_cli", "reproduce", *["--quick"] * smoke, "--out", str(full))
         rows = {
             "whorl --help": seconds("whorl_cli", "--help"),
-            "whorl reproduce --quick": seconds("whorl_cli", "reproduce", "--quick", "--out", str(quick)),
+            "whorl reproduce --quick": seconds(
+                "whorl_cli", "reproduce", "--quick", "--out", str(quick)
+            ),
             "whorl reproduce": seconds(*whole),
             "whorl reproduce, again": seconds(*whole),
             "whorl verify": seconds("whorl_cli", "verify", str(full)),

@@ -1,6 +1,9 @@
-"""How long does a slider take to move the picture: depth 6, width 3, 300 networks, in a real browser on the same machine?
+"""How long does a slider take to move the picture.
 
-Needs a Chromium and the test dependencies. Prints medians of twelve moves, each made when everything had settled.
+Depth 6, width 3, 300 networks, in a real browser on the same machine?
+
+Needs a Chromium and the test dependencies. Prints medians of twelve moves, each made when
+everything had settled.
 
     python benchmarks/slider.py
 """
@@ -20,15 +23,28 @@ from playwright.sync_api import sync_playwright
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from explorer.browser import ARGUMENTS, MEASURE, chromium, served, settled
 
-NAMES = {"paths": "both paths have moved", "picture": "all five views of the run", "family": "300 networks"}
+NAMES = {
+    "paths": "both paths have moved",
+    "picture": "all five views of the run",
+    "family": "300 networks",
+}
 
 
 def main():
-    smoke = timing.asked(argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)).smoke
+    smoke = timing.asked(
+        argparse.ArgumentParser(
+            description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        )
+    ).smoke
     depth, measure = (1, MEASURE.replace("k < 12", "k < 2")) if smoke else (6, MEASURE)
-    with tempfile.TemporaryDirectory() as cache, served(cache) as (address, _), sync_playwright() as play:
+    with (
+        tempfile.TemporaryDirectory() as cache,
+        served(cache) as (address, _),
+        sync_playwright() as play,
+    ):
         browser = play.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
-        # What is warmed in the background would be measured too; a smoke run measures nothing and does not wait for it.
+        # What is warmed in the background would be measured too; a smoke run measures nothing and
+        # does not wait for it.
         while not smoke and json.load(urllib.request.urlopen(f"{address}status"))["label"]:
             time.sleep(1)
         page = browser.new_context(viewport={"width": 1400, "height": 900}).new_page()
@@ -38,7 +54,10 @@ def main():
         times = page.evaluate(measure)
         browser.close()
     for name, what in NAMES.items():
-        print(f"{what:<28}{statistics.median(times[name]):>6.0f} ms, from {min(times[name])} to {max(times[name])}")
+        print(
+            f"{what:<28}{statistics.median(times[name]):>6.0f} ms, from {min(times[name])} to "
+            f"{max(times[name])}"
+        )
 
 
 if __name__ == "__main__":

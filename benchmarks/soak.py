@@ -1,6 +1,7 @@
 """Does a long sweep stay as fast, as small and as tidy as it began?
 
-Sweeps for a given time on an engine, and writes every few seconds: cases done, memory of all processes, files in the store.
+Sweeps for a given time on an engine, and writes every few seconds: cases done, memory of all
+processes, files in the store.
 
     python benchmarks/soak.py --minutes 30 --workers 2 --memory 2GB
 """
@@ -60,7 +61,9 @@ def memory():
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--engine", choices=("local", "processes", "gpu"), default="processes")
     parser.add_argument("--workers", type=int, default=os.cpu_count())
@@ -73,7 +76,9 @@ def main():
     out = Path(tempfile.gettempdir()) / "whorl-soak-smoke"
     asked = timing.asked(parser, minutes=0.05, engine="local", shard=256, every=0.2, out=out)
     jax.config.update("jax_enable_x64", True)
-    engine = {"local": sweep.InProcess, "gpu": sweep.Devices}.get(asked.engine, lambda: sweep.Processes(asked.workers))()
+    engine = {"local": sweep.InProcess, "gpu": sweep.Devices}.get(
+        asked.engine, lambda: sweep.Processes(asked.workers)
+    )()
     design = sweep.parse(DESIGN.format(shard=asked.shard, depth=asked.depth).encode())
     begun, cases, rows, over = time.monotonic(), 0, [], threading.Event()
     with tempfile.TemporaryDirectory() as spare:
@@ -81,7 +86,14 @@ def main():
 
         def watch():
             while not over.wait(asked.every):
-                rows.append((round(time.monotonic() - begun, 1), cases, memory(), sum(1 for _ in folder.rglob("*"))))
+                rows.append(
+                    (
+                        round(time.monotonic() - begun, 1),
+                        cases,
+                        memory(),
+                        sum(1 for _ in folder.rglob("*")),
+                    )
+                )
 
         def progress(report):
             nonlocal cases
@@ -106,13 +118,25 @@ def told(asked, rows, cases, stored):
     late = [row for row in rows if row[0] > rows[-1][0] / 5]  # after compiling
     rate = (late[-1][1] - late[0][1]) / (late[-1][0] - late[0][0])
     sizes = [row[2] / 1e6 for row in late]
-    print(f"{cases} cases in {rows[-1][0]:.0f} s, {rate:.0f} cases/s after the first fifth, {stored / max(cases, 1):.0f} bytes a case")
-    print(f"memory {min(sizes):.0f} to {max(sizes):.0f} MB, last {sizes[-1]:.0f} MB; {rows[-1][3]} files")
+    print(
+        f"{cases} cases in {rows[-1][0]:.0f} s, {rate:.0f} cases/s after the first fifth, "
+        f"{stored / max(cases, 1):.0f} bytes a case"
+    )
+    print(
+        f"memory {min(sizes):.0f} to {max(sizes):.0f} MB, last {sizes[-1]:.0f} MB; {rows[-1][3]} "
+        "files"
+    )
     figure, axes = plt.subplots(1, 3, figsize=(11, 3), layout="constrained")
     for ax, column, scale, label in zip(
-        axes, (1, 2, 3), (1e6, 1e9, 1), ("million cases", "memory, GB", "files in the folder"), strict=True
+        axes,
+        (1, 2, 3),
+        (1e6, 1e9, 1),
+        ("million cases", "memory, GB", "files in the folder"),
+        strict=True,
     ):
-        ax.plot([row[0] / 60 for row in rows], [row[column] / scale for row in rows], color="#0072B2")
+        ax.plot(
+            [row[0] / 60 for row in rows], [row[column] / scale for row in rows], color="#0072B2"
+        )
         ax.set(xlabel="minutes", ylabel=label, ylim=(0, None))
     figure.savefig(asked.out / "soak.png", dpi=120)
 

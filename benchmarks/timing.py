@@ -1,4 +1,7 @@
-"""What the benchmarks share: time by the clock and by the processor, in turns, and what machine it was."""
+"""What the benchmarks share.
+
+Time by the clock and by the processor, in turns, and what machine it was.
+"""
 
 import os
 import pathlib
@@ -8,8 +11,15 @@ from importlib import metadata
 
 
 def asked(parser, **small):
-    """What the command line asks for; with --smoke every default becomes a tiny one, so that a run takes seconds and means nothing."""
-    parser.add_argument("--smoke", action="store_true", help="tiny sizes: does it still run? The numbers mean nothing")
+    """What the command line asks for.
+
+    With --smoke every default becomes a tiny one, so that a run takes seconds and means nothing.
+    """
+    parser.add_argument(
+        "--smoke",
+        action="store_true",
+        help="tiny sizes: does it still run? The numbers mean nothing",
+    )
     if parser.parse_known_args()[0].smoke:
         parser.set_defaults(**small)
     return parser.parse_args()
@@ -36,7 +46,10 @@ def best(results):
 
 
 def in_turns(calls, rounds, seconds=0.3, pause=0.05):
-    """Time named calls in turns, so that a busy minute of the machine hits all of them; after one call each to warm up."""
+    """Time named calls in turns, so that a busy minute of the machine hits all of them.
+
+    After one call each to warm up.
+    """
     for call in calls.values():
         call()
     seen = {name: [] for name in calls}
@@ -49,8 +62,13 @@ def in_turns(calls, rounds, seconds=0.3, pause=0.05):
 
 def machine(packages=("jax", "jaxlib", "numpy")):
     """One line on where this runs, and how busy it was already."""
-    text = pathlib.Path("/proc/cpuinfo").read_text() if pathlib.Path("/proc/cpuinfo").exists() else ""
-    model = next((line.split(":")[1].strip() for line in text.splitlines() if line.startswith("model name")), platform.processor())
+    text = (
+        pathlib.Path("/proc/cpuinfo").read_text() if pathlib.Path("/proc/cpuinfo").exists() else ""
+    )
+    model = next(
+        (line.split(":")[1].strip() for line in text.splitlines() if line.startswith("model name")),
+        platform.processor(),
+    )
     versions = ", ".join(f"{name} {version(name)}" for name in packages)
     load = f", load {os.getloadavg()[0]:.1f} before the start" if hasattr(os, "getloadavg") else ""
     return f"{model}, {os.cpu_count()} cores; Python {platform.python_version()}, {versions}{load}"
@@ -66,8 +84,16 @@ def version(name):
 def table(head, rows):
     """Rows of strings as a Markdown table that also reads well as it is."""
     widths = [max(len(line[i]) for line in (head, *rows)) for i in range(len(head))]
-    lines = [head, ["-" * (width - 1) + ":" if i else "-" * width for i, width in enumerate(widths)], *rows]
+    lines = [
+        head,
+        ["-" * (width - 1) + ":" if i else "-" * width for i, width in enumerate(widths)],
+        *rows,
+    ]
     aligned = (
-        [cell.rjust(width) if i else cell.ljust(width) for i, (cell, width) in enumerate(zip(line, widths, strict=True))] for line in lines
+        [
+            cell.rjust(width) if i else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        for line in lines
     )
     return "\n".join("| " + " | ".join(line) + " |" for line in aligned)

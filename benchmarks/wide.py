@@ -1,8 +1,9 @@
 """How close is K v on a wide network to the bare matrix products it needs?
 
-Prints, for one machine and one run, the time of `K @ v` over the time of the same products with nothing in between (a way back, one
-product a layer for the scores, a way forward and one product a layer for the velocities), and for a single sample over the time of
-reading every layer three times. Targets: at most 1.3 and at most 2 on a CPU; at least 85 % of the bare rate on an H200.
+Prints, for one machine and one run, the time of `K @ v` over the time of the same products with
+nothing in between (a way back, one product a layer for the scores, a way forward and one product a
+layer for the velocities), and for a single sample over the time of reading every layer three times.
+Targets: at most 1.3 and at most 2 on a CPU; at least 85 % of the bare rate on an H200.
 
     python benchmarks/wide.py                                     # width 512, depth 8, 64 samples
     python benchmarks/wide.py --width 4096 --samples 4096         # an accelerator
@@ -21,7 +22,10 @@ import whorl as wh
 
 
 def network(width: int, depth: int) -> wh.Network:
-    """Random columns, made layer by layer on the device: drawing them on the host would take longer than the benchmark."""
+    """Random columns, made layer by layer on the device.
+
+    Drawing them on the host would take longer than the benchmark.
+    """
     layers = []
     for key in jax.random.split(jax.random.key(0), depth):
         weights = 0.1 + jax.random.uniform(key, (width, width), dtype=jnp.float64)
@@ -68,7 +72,9 @@ def best(calls: dict, repeats: int) -> dict:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     for name, default in (("width", 512), ("depth", 8), ("samples", 64), ("repeats", 30)):
         parser.add_argument(f"--{name}", type=int, default=default, help="(default: %(default)s)")
     asked = timing.asked(parser, width=128, depth=2, samples=4, repeats=2)
@@ -79,14 +85,35 @@ def main() -> None:
     potential = jnp.asarray(rng.standard_normal((asked.samples, asked.width)))
     joint, single = wh.response(net, inputs), wh.response(net, inputs, selected=0)
     apply = eqx.filter_jit(lambda response, field: response @ field)
-    print(f"{jax.devices()[0].device_kind}: width {asked.width}, depth {asked.depth}, {asked.samples} samples, float64")
-    many = best({"K v": lambda: apply(joint, potential), "bare": lambda: bare(net.layers, joint.trace.flows, potential)}, asked.repeats)
+    print(
+        f"{jax.devices()[0].device_kind}: width {asked.width}, depth {asked.depth}, "
+        f"{asked.samples} samples, float64"
+    )
+    many = best(
+        {
+            "K v": lambda: apply(joint, potential),
+            "bare": lambda: bare(net.layers, joint.trace.flows, potential),
+        },
+        asked.repeats,
+    )
     flops = 2 * asked.samples * asked.width**2 * (4 * asked.depth - 2)
     times, rate = many["K v"] / many["bare"], many["bare"] / many["K v"]
-    print(f"K v          {1e3 * many['K v']:9.3f} ms  {times:.3f} times the bare products, {rate:.0%} of their rate")
+    print(
+        f"K v          {1e3 * many['K v']:9.3f} ms  {times:.3f} times the bare products, "
+        f"{rate:.0%} of their rate"
+    )
     print(f"bare         {1e3 * many['bare']:9.3f} ms  {flops / many['bare'] / 1e9:.0f} GFLOP/s")
-    one = best({"K* v": lambda: apply(single, potential[:1]), "reads": lambda: three_reads(net.layers, inputs[:1])}, 3 * asked.repeats)
-    print(f"K* v         {1e3 * one['K* v']:9.3f} ms  {one['K* v'] / one['reads']:.3f} times reading each layer three times")
+    one = best(
+        {
+            "K* v": lambda: apply(single, potential[:1]),
+            "reads": lambda: three_reads(net.layers, inputs[:1]),
+        },
+        3 * asked.repeats,
+    )
+    print(
+        f"K* v         {1e3 * one['K* v']:9.3f} ms  {one['K* v'] / one['reads']:.3f} times reading "
+        "each layer three times"
+    )
 
 
 if __name__ == "__main__":

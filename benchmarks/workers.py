@@ -1,8 +1,10 @@
-"""One process for each peer, so that idle threads of one do not slow the others and every clock counts one peer alone.
+"""One process for each peer, so that idle threads of one do not slow the others and every clock
+counts one peer alone.
 
-A worker prepares a problem, then waits at its pipe. Only the worker whose turn it is runs; the pause before each turn lets the
-threads of the last one fall asleep. OpenMP threads wait asleep, not spinning, unless the environment says otherwise: on a machine with
-other work spinning threads cost PyTorch a factor of ten and more.
+A worker prepares a problem, then waits at its pipe. Only the worker whose turn it is runs; the
+pause before each turn lets the threads of the last one fall asleep. OpenMP threads wait asleep, not
+spinning, unless the environment says otherwise: on a machine with other work spinning threads cost
+PyTorch a factor of ten and more.
 """
 
 import functools
@@ -18,8 +20,13 @@ PAUSE = 0.1
 
 
 def serve(pipe, name):
-    """Import one peer and do what comes through the pipe: ("answer" or "prepare", pairs, depth, seed), or ("time", seconds)."""
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # read when the first OpenMP library is loaded
+    """Import one peer and do what comes through the pipe.
+
+    ("answer" or "prepare", pairs, depth, seed), or ("time", seconds).
+    """
+    os.environ.setdefault(
+        "OMP_WAIT_POLICY", "PASSIVE"
+    )  # read when the first OpenMP library is loaded
     try:
         run = importlib.import_module(f"peers.{name}").run
     except ImportError as error:
@@ -58,7 +65,10 @@ class Worker:
 
 
 def in_turns(workers, sizes, depth, rounds, seconds):
-    """The best time of each worker, in turns, on `sizes[name]` pairs; the first call of each is not counted."""
+    """The best time of each worker, in turns, on `sizes[name]` pairs.
+
+    The first call of each is not counted.
+    """
     for name, worker in workers.items():
         worker.ask("prepare", sizes[name], depth)
     seen = {name: [] for name in workers}

@@ -1,4 +1,7 @@
-"""The documentation: Sphinx with MyST, built by `make docs` without a network and with warnings as errors."""
+"""The documentation.
+
+Sphinx with MyST, built by `make docs` without a network and with warnings as errors.
+"""
 
 import logging
 import os
@@ -10,21 +13,35 @@ HERE = Path(__file__).parent
 # Most of a build is compilation by JAX, which is kept for the next one.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(HERE / "_build" / "compiled"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
-for chatty in ("fontTools", "jax"):  # these tell of every glyph, and of every device that is not there
+for chatty in (
+    "fontTools",
+    "jax",
+):  # these tell of every glyph, and of every device that is not there
     logging.getLogger(chatty).setLevel(logging.WARNING)
 sys.path.insert(0, str(HERE / "_ext"))
 
 project = "whorl"
 author = "The whorl developers"
 copyright = "2026, the whorl developers"  # noqa: A001  (Sphinx wants this name)
-release = version = tomllib.loads((HERE.parent / "pyproject.toml").read_text())["project"]["version"]
+release = version = tomllib.loads((HERE.parent / "pyproject.toml").read_text())["project"][
+    "version"
+]
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml", "pages", "names", "accessible"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "mathml",
+    "pages",
+    "names",
+    "accessible",
+]
 exclude_patterns = ["_build"]
 source_suffix = {".md": "markdown"}
 root_doc = "index"
 nitpicky = True
-# Types of other packages, whose pages would have to be fetched to be linked to, and types in signatures that the reference does not list.
+# Types of other packages, whose pages would have to be fetched to be linked to, and types in
+# signatures that the reference does not list.
 nitpick_ignore_regex = [("py:.*", r"(?!whorl\.).*"), ("py:class", r"whorl\.([a-z_]+\.)+_?[A-Z]\w*")]
 
 myst_enable_extensions = ["dollarmath", "colon_fence"]

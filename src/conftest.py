@@ -29,13 +29,20 @@ def opening() -> dict[str, Any]:
     """The names that the session leaves."""
     page = (HOME / "docs" / "reference" / "index.md").read_text()
     names: dict[str, Any] = {}
-    for example in doctest.DocTestParser().get_examples(page.split("```python\n")[1].split("```")[0]):
+    for example in doctest.DocTestParser().get_examples(
+        page.split("```python\n")[1].split("```")[0]
+    ):
         exec(example.source, names)
     return names
 
 
 @pytest.fixture(autouse=True)
-def _ground(doctest_namespace: dict[str, Any], opening: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _ground(
+    doctest_namespace: dict[str, Any],
+    opening: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.chdir(HOME)
     doctest_namespace.update(opening, folder=tmp_path)
 

@@ -1,10 +1,16 @@
-"""Strict ground for every test: double precision, no silent promotion of ranks or types, reproducible examples."""
+"""Strict ground for every test.
+
+Double precision, no silent promotion of ranks or types, reproducible examples.
+"""
 
 import os
 from pathlib import Path
 
-# Compiled programs are kept between runs and shared by all processes of one run: most of what these tests do is compile.
-os.environ["JAX_COMPILATION_CACHE_DIR"] = str(Path(__file__).parent.parent / ".pytest_cache" / "compiled")
+# Compiled programs are kept between runs and shared by all processes of one run: most of what these
+# tests do is compile.
+os.environ["JAX_COMPILATION_CACHE_DIR"] = str(
+    Path(__file__).parent.parent / ".pytest_cache" / "compiled"
+)
 os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.1"
 
 import hypothesis
@@ -12,7 +18,9 @@ import jax
 import jaxtyping
 import pytest
 
-jax.config.update("jax_compilation_cache_dir", os.environ["JAX_COMPILATION_CACHE_DIR"])  # a plugin may have imported it already
+jax.config.update(
+    "jax_compilation_cache_dir", os.environ["JAX_COMPILATION_CACHE_DIR"]
+)  # a plugin may have imported it already
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
@@ -25,11 +33,15 @@ hypothesis.settings.register_profile(
     derandomize=True,
     suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large],
 )
-hypothesis.settings.register_profile("thorough", parent=hypothesis.settings.get_profile("quick"), max_examples=100, derandomize=False)
+hypothesis.settings.register_profile(
+    "thorough", parent=hypothesis.settings.get_profile("quick"), max_examples=100, derandomize=False
+)
 hypothesis.settings.load_profile(os.environ.get("WHORL_EXAMPLES", "quick"))
 
 
 @pytest.fixture
 def as_users_call_it(monkeypatch):
-    """Switch the run-time type checker off, so that an argument of the wrong type meets the library's own sentence."""
+    """Switch the run-time type checker off, so that an argument of the wrong type meets the
+    library's own sentence.
+    """
     monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)

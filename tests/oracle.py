@@ -1,7 +1,8 @@
 """The second route: the paper's formulas in plain NumPy, with no line of the library in them.
 
-Slow, explicit and complex-valued where a derivative is wanted: the imaginary part of f(x + ih) / h is the derivative of an analytic
-f to the last bit, with no difference to cancel. Layers are lists of arrays `(out, in)`, inputs rows `(samples, in)`.
+Slow, explicit and complex-valued where a derivative is wanted: the imaginary part of f(x + ih) / h
+is the derivative of an analytic f to the last bit, with no difference to cancel. Layers are lists
+of arrays `(out, in)`, inputs rows `(samples, in)`.
 """
 
 import numpy as np
@@ -26,7 +27,10 @@ def exponential_step(p, s, eta):
 
 
 def step_derivatives(p, s):
-    """The first two derivatives of the exponential step at zero, by complex step: of the step, and of its velocity along the path."""
+    """The first two derivatives of the exponential step at zero, by complex step.
+
+    Of the step, and of its velocity along the path.
+    """
     moved = exponential_step(p.astype(complex), s, 1j * H)
     moving = moved * (s - (moved * s).sum(axis=0))
     return moved.imag / H, moving.imag / H
@@ -34,11 +38,19 @@ def step_derivatives(p, s):
 
 def columns(layers):
     """Every parameter as (layer, row, column), column after column."""
-    return [(n, row, column) for n, layer in enumerate(layers) for column in range(layer.shape[1]) for row in range(layer.shape[0])]
+    return [
+        (n, row, column)
+        for n, layer in enumerate(layers)
+        for column in range(layer.shape[1])
+        for row in range(layer.shape[0])
+    ]
 
 
 def jacobian(layers, inputs, adjoint=None):
-    """d predictions / d parameters by complex step, `(samples * out, parameters)`; through other layers behind the moved one, if given."""
+    """d predictions / d parameters by complex step, `(samples * out, parameters)`.
+
+    Through other layers behind the moved one, if given.
+    """
     behind = layers if adjoint is None else adjoint
     rows = []
     for n, row, column in columns(layers):
@@ -66,7 +78,10 @@ def response(layers, rates, inputs):
 
 
 def root_of_response(layers, rates, inputs):
-    """J S with M = S S^T, blocks S = sqrt(rho) diag(u) (I - u u^T), u = sqrt(p): the response is this times its transpose."""
+    """J S with M = S S^T, blocks S = sqrt(rho) diag(u) (I - u u^T), u = sqrt(p).
+
+    The response is this times its transpose.
+    """
     parts = []
     for layer, rate in zip(layers, rates, strict=True):
         for column, one in zip(layer.T, rate, strict=True):
@@ -80,13 +95,19 @@ def root_of_response(layers, rates, inputs):
 
 
 def magnitude(layers, rates, inputs):
-    """The size of what the response sums over, before any of it cancels: the norm of |J| |M| |J|^T."""
+    """The size of what the response sums over, before any of it cancels.
+
+    The norm of |J| |M| |J|^T.
+    """
     jac = np.abs(jacobian(layers, inputs))
     return np.linalg.norm(jac @ np.abs(mobility(layers, rates)) @ jac.T)
 
 
 def logit_response(layers, rates, inputs):
-    """The response through logit coordinates: J_z diag(rho / p) J_z^T, where the columns are softmax(z) on their support."""
+    """The response through logit coordinates.
+
+    J_z diag(rho / p) J_z^T, where the columns are softmax(z) on their support.
+    """
     rows, weights = [], []
     for n, row, column in columns(layers):
         if layers[n][row, column] == 0:
@@ -130,7 +151,10 @@ def three_port():
 
 
 def turn_scores(layers, rates, inputs, targets, selected, inverse, alpha=1.0, skew=None):
-    """The scores s0 and s1 of the three-port controller; `inverse` maps K* to what stands before the mixer."""
+    """The scores s0 and s1 of the three-port controller.
+
+    `inverse` maps K* to what stands before the mixer.
+    """
     x, e = inputs[selected : selected + 1], (targets - predict(layers, inputs))[selected]
     gain = inverse(response(layers, rates, x))
     skew = three_port() if skew is None else skew
@@ -140,13 +164,20 @@ def turn_scores(layers, rates, inputs, targets, selected, inverse, alpha=1.0, sk
 def path_derivatives(layers, inputs, score):
     """G and H_V: first and second derivative of the predictions along the exponential path.
 
-    The first derivative at a complex time, by the product rule, and its imaginary part for the second.
+    The first derivative at a complex time, by the product rule, and its imaginary part for the
+    second.
     """
 
     def first(eta):
-        at = [exponential_step(layer.astype(complex), s, eta) for layer, s in zip(layers, score, strict=True)]
+        at = [
+            exponential_step(layer.astype(complex), s, eta)
+            for layer, s in zip(layers, score, strict=True)
+        ]
         moving = [p * (s - (p * s).sum(axis=0)) for p, s in zip(at, score, strict=True)]
-        return np.sum([predict([*at[:n], moving[n], *at[n + 1 :]], inputs) for n in range(len(layers))], axis=0)
+        return np.sum(
+            [predict([*at[:n], moving[n], *at[n + 1 :]], inputs) for n in range(len(layers))],
+            axis=0,
+        )
 
     return first(0.0).real, first(1j * H).imag / H
 
@@ -163,7 +194,10 @@ def arrays(net):
 
 
 def spectral(matrix, r):
-    """r of a symmetric positive semidefinite matrix, mode by mode; what round-off left below zero counts as zero."""
+    """r of a symmetric positive semidefinite matrix, mode by mode.
+
+    What round-off left below zero counts as zero.
+    """
     values, modes = np.linalg.eigh((matrix + matrix.T) / 2)
     return (modes * r(np.maximum(values, 0.0))) @ modes.T
 
@@ -179,7 +213,10 @@ def score_range(layers, scores):
 
 
 def coupled(layers, rates, inputs, targets, order, turns, policy, scale, omega=1.0, mu=0.1):
-    """Two learners, update by update, with explicit loops; returns both ends and the four terms of every update."""
+    """Two learners, update by update, with explicit loops.
+
+    Returns both ends and the four terms of every update.
+    """
 
     def loss(at):
         return ((targets - predict(at, inputs)) ** 2).sum() / (2 * len(inputs))
@@ -199,17 +236,26 @@ def coupled(layers, rates, inputs, targets, order, turns, policy, scale, omega=1
         x, y = inputs[sample : sample + 1], targets[sample : sample + 1]
         g, h = path_derivatives(here, x, r)
         is_open = ((y - predict(here, x)) * h).sum() > (g**2).sum()
-        widest = max(score_range(here, combined(b, r, omega)), score_range(here, combined(b, r, -omega)))
+        widest = max(
+            score_range(here, combined(b, r, omega)), score_range(here, combined(b, r, -omega))
+        )
         kept, own = scale / max(1, widest), scale / max(1, score_range(here, b))
         nu = kept if policy == "step-matched" or is_open else own
         amount = omega if is_open else 0.0
         b0, _ = turn_scores(there, rates, inputs, targets, sample, leak)
-        after = [exponential_step(p, s, scale / max(1, score_range(there, b0))) for p, s in zip(there, b0, strict=True)]
+        after = [
+            exponential_step(p, s, scale / max(1, score_range(there, b0)))
+            for p, s in zip(there, b0, strict=True)
+        ]
         before = loss(here)
-        plus, minus, zero = (loss(moved(here, b, r, a, nu)) - before for a in (amount, -amount, 0.0))
+        plus, minus, zero = (
+            loss(moved(here, b, r, a, nu)) - before for a in (amount, -amount, 0.0)
+        )
         native = loss(moved(here, b, r, 0.0, own)) - before
         taken = plus if turn > 0 else minus
         mean = (plus + minus) / 2
-        rows.append((mean - zero, taken - mean, zero - native, native - (loss(after) - loss(there))))
+        rows.append(
+            (mean - zero, taken - mean, zero - native, native - (loss(after) - loss(there)))
+        )
         here, there = moved(here, b, r, turn * amount, nu), after
     return here, there, np.array(rows)

@@ -1,7 +1,9 @@
-"""Random networks for property tests: any widths, depths, supports and rates, and weights down to 1e-12.
+"""Random networks for property tests.
 
-Shapes come from a fixed pool in the quick suite, because every new shape costs a compilation; with `WHORL_EXAMPLES=thorough` they
-are free. Weights, supports, rates and data are always free.
+Any widths, depths, supports and rates, and weights down to 1e-12.
+
+Shapes come from a fixed pool in the quick suite, because every new shape costs a compilation; with
+`WHORL_EXAMPLES=thorough` they are free. Weights, supports, rates and data are always free.
 """
 
 import os
@@ -13,7 +15,19 @@ from hypothesis.extra import numpy as hnp
 
 import whorl as wh
 
-POOL = [(1, 3), (3, 3), (2, 2), (8, 3), (3, 8), (3, 3, 3), (2, 1, 3), (5, 4, 3), (3, 3, 3, 3), (1, 2, 2, 4), (2, 3, 4, 3, 2, 3, 4)]
+POOL = [
+    (1, 3),
+    (3, 3),
+    (2, 2),
+    (8, 3),
+    (3, 8),
+    (3, 3, 3),
+    (2, 1, 3),
+    (5, 4, 3),
+    (3, 3, 3, 3),
+    (1, 2, 2, 4),
+    (2, 3, 4, 3, 2, 3, 4),
+]
 
 
 def widths(least_outputs=2):
@@ -25,7 +39,9 @@ def widths(least_outputs=2):
 
 @st.composite
 def columns(draw, shape, sparse):
-    """A layer whose weights span up to twelve orders of magnitude, with some entries off its support."""
+    """A layer whose weights span up to twelve orders of magnitude, with some entries off its
+    support.
+    """
     exponents = draw(hnp.arrays(np.float64, shape, elements=st.floats(-12, 0)))
     weights = 10.0**exponents
     if sparse:
@@ -40,8 +56,11 @@ def networks(draw, sparse=True, least_outputs=2):
     sizes = draw(widths(least_outputs))
     shapes = list(zip(sizes[1:], sizes[:-1], strict=True))
     layers = [draw(columns(shape, sparse)) for shape in shapes]
-    rates = [draw(hnp.arrays(np.float64, shape[1], elements=st.floats(0.1, 10))) for shape in shapes]
-    # The run-time type checker looks at a random item of each list; Hypothesis insists that its own random numbers stay untouched.
+    rates = [
+        draw(hnp.arrays(np.float64, shape[1], elements=st.floats(0.1, 10))) for shape in shapes
+    ]
+    # The run-time type checker looks at a random item of each list; Hypothesis insists that its own
+    # random numbers stay untouched.
     state = random.getstate()
     net = wh.Network(layers, rates=rates, support=[layer > 0 for layer in layers])
     random.setstate(state)
@@ -58,4 +77,8 @@ def compositions(draw, samples, width):
 def problems(draw, samples=3, sparse=True, least_outputs=2):
     """A network with inputs and targets that fit it."""
     net = draw(networks(sparse, least_outputs))
-    return net, draw(compositions(samples, net.layers[0].shape[1])), draw(compositions(samples, net.layers[-1].shape[0]))
+    return (
+        net,
+        draw(compositions(samples, net.layers[0].shape[1])),
+        draw(compositions(samples, net.layers[-1].shape[0])),
+    )

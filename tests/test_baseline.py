@@ -1,4 +1,6 @@
-"""The baselines against closed forms and each other, the loop that runs them, and what it refuses."""
+"""The baselines against closed forms and each other, the loop that runs them, and what it
+refuses.
+"""
 
 from typing import Any, cast
 
@@ -30,7 +32,9 @@ S = jnp.array([[1.0, -0.3], [-0.4, 0.9], [0.2, 0.1]])
 
 
 def distance(one, other):
-    return max(float(np.abs(np.asarray(p) - np.asarray(q)).max()) for p, q in zip(one, other, strict=True))
+    return max(
+        float(np.abs(np.asarray(p) - np.asarray(q)).max()) for p, q in zip(one, other, strict=True)
+    )
 
 
 @eqx.filter_jit
@@ -50,7 +54,8 @@ def test_a_geodesic_starts_with_the_velocity_of_its_score():
 
 @pytest.mark.parametrize("size", [0.1, 0.7, 1.3])
 def test_a_geodesic_solves_the_geodesic_equation(size):
-    # u = sqrt(p) on the sphere: u'' = -w^2 u, so p'' = p'^2 / (2p) - 2 w^2 p with w^2 = sum p'^2 / p / 4.
+    # u = sqrt(p) on the sphere: u'' = -w^2 u, so p'' = p'^2 / (2p) - 2 w^2 p with w^2 = sum p'^2 /
+    # p / 4.
     def first(t):
         return jax.jvp(lambda at: geodesic(P, S, at), (t,), (1.0,))[1]
 
@@ -63,13 +68,17 @@ def test_the_length_of_a_geodesic_is_its_speed_times_its_size():
     # The Shahshahani distance of p and q is twice the angle between their roots.
     q = np.asarray(geodesic(P, S, 0.8))
     speed = np.sqrt(np.sum(np.asarray(P) * np.asarray(simplex.centred(P, S)) ** 2, axis=0))
-    np.testing.assert_allclose(2 * np.arccos(np.sqrt(np.asarray(P) * q).sum(axis=0)), 0.8 * speed, rtol=1e-13)
+    np.testing.assert_allclose(
+        2 * np.arccos(np.sqrt(np.asarray(P) * q).sum(axis=0)), 0.8 * speed, rtol=1e-13
+    )
 
 
 def test_a_geodesic_stops_being_interior_where_it_meets_the_boundary():
     # On the even two-part column the circle reaches the edge at a quarter of pi, the size pi / 2.
     p, s = jnp.array([0.5, 0.5]), jnp.array([1.0, -1.0])
-    np.testing.assert_allclose(geodesic(p, s, 1.0), [0.5 + np.sin(1.0) / 2, 0.5 - np.sin(1.0) / 2], rtol=1e-14)
+    np.testing.assert_allclose(
+        geodesic(p, s, 1.0), [0.5 + np.sin(1.0) / 2, 0.5 - np.sin(1.0) / 2], rtol=1e-14
+    )
     assert float(geodesic(p, s, np.pi / 2 - 1e-6)[1]) > 0
     for size in (np.pi / 2 + 1e-6, 2.0, 4.0, 6.0, 9.0, 4 * np.pi):
         assert not np.all(np.asarray(geodesic(p, s, size)) > 0)
@@ -85,13 +94,20 @@ def test_the_envelope_keeps_a_geodesic_inside_up_to_a_scale_of_one_point_eight()
     rng = np.random.default_rng(0)
     p = 10.0 ** rng.uniform(-12, 0, size=(4, 5000))
     p /= p.sum(axis=0)
-    # Every column as far as its own range lets it: no common envelope goes further. Scores of +-1 are the widest for their range.
-    score = np.where(rng.random((4, 5000)) < 0.5, rng.uniform(-1, 1, size=(4, 5000)), rng.choice([-1.0, 1.0], size=(4, 5000)))
+    # Every column as far as its own range lets it: no common envelope goes further. Scores of +-1
+    # are the widest for their range.
+    score = np.where(
+        rng.random((4, 5000)) < 0.5,
+        rng.uniform(-1, 1, size=(4, 5000)),
+        rng.choice([-1.0, 1.0], size=(4, 5000)),
+    )
     size = 1.8 / np.maximum(np.ptp(score, axis=0, keepdims=True), 1e-3)
     moved = np.asarray(geodesic(jnp.asarray(p), jnp.asarray(score), jnp.asarray(size)))
     assert (moved > 0).all()
     np.testing.assert_allclose(moved.sum(axis=0), 1, rtol=0, atol=1e-15)
-    assert not (np.asarray(geodesic(jnp.asarray(p), jnp.asarray(score), jnp.asarray(1.2 * size))) > 0).all()
+    assert not (
+        np.asarray(geodesic(jnp.asarray(p), jnp.asarray(score), jnp.asarray(1.2 * size))) > 0
+    ).all()
 
 
 def test_natural_and_exponentiated_gradient_part_at_second_order():
@@ -102,20 +118,31 @@ def test_natural_and_exponentiated_gradient_part_at_second_order():
 # Scores.
 
 
-@pytest.mark.parametrize("rule", [natural_gradient(), exponentiated_gradient()], ids=["natural", "exponentiated"])
+@pytest.mark.parametrize(
+    "rule", [natural_gradient(), exponentiated_gradient()], ids=["natural", "exponentiated"]
+)
 @pytest.mark.parametrize("rows", [slice(None), slice(4, 5)], ids=["full batch", "selected"])
 def test_gradient_rules_follow_minus_the_gradient_times_the_rate(rule, rows):
     layers, rates = oracle.arrays(NET)
     slopes = oracle.gradient(layers, X[rows], Y[rows])
     found = rule.scores(NET, jnp.asarray(X[rows]), wh.residual(NET, X[rows], Y[rows]))
-    assert distance(found, [-rate * slope for rate, slope in zip(rates, slopes, strict=True)]) < 1e-15
+    assert (
+        distance(found, [-rate * slope for rate, slope in zip(rates, slopes, strict=True)]) < 1e-15
+    )
 
 
-@pytest.mark.parametrize("name", ["sparse, rates of its own", pytest.param("three layers", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name", ["sparse, rates of its own", pytest.param("three layers", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("rows", [slice(None), slice(4, 5)], ids=["full batch", "selected"])
-@pytest.mark.parametrize("mu", [1e-2, *(pytest.param(mu, marks=pytest.mark.slow) for mu in (0.1, 10.0))])
+@pytest.mark.parametrize(
+    "mu", [1e-2, *(pytest.param(mu, marks=pytest.mark.slow) for mu in (0.1, 10.0))]
+)
 def test_gauss_newton_moves_as_the_leaky_law(name, rows, mu):
-    found, wanted = (velocities(rule, NETS[name], X[rows], Y[rows]) for rule in (gauss_newton(mu), boundary(wh.leaky(mu))))
+    found, wanted = (
+        velocities(rule, NETS[name], X[rows], Y[rows])
+        for rule in (gauss_newton(mu), boundary(wh.leaky(mu)))
+    )
     # Two solves whose condition numbers are about ||K|| / mu, at most 500 here.
     assert distance(found, wanted) < 1e-13 * max(np.abs(v).max() for v in wanted)
 
@@ -124,13 +151,17 @@ def test_gauss_newton_moves_as_plain_algebra_says():
     layers, rates = oracle.arrays(NET)
     gain = np.linalg.inv(oracle.response(layers, rates, X) + 0.1 * np.eye(18))
     potential = gain @ (Y - oracle.predict(layers, X)).ravel()
-    wanted = [p * (s - (p * s).sum(axis=0)) for p, s in zip(layers, oracle.scores(layers, rates, X, potential), strict=True)]
+    wanted = [
+        p * (s - (p * s).sum(axis=0))
+        for p, s in zip(layers, oracle.scores(layers, rates, X, potential), strict=True)
+    ]
     found = velocities(gauss_newton(0.1), NET, X, Y)
     assert distance(found, wanted) < 1e-14
 
 
 def test_gauss_newton_is_where_its_objective_is_flat():
-    # The derivative of ||e - Jd||^2 + mu d^T M^-1 d vanishes along every d in the range of M: M J^T (e - Jd) = mu d.
+    # The derivative of ||e - Jd||^2 + mu d^T M^-1 d vanishes along every d in the range of M: M J^T
+    # (e - Jd) = mu d.
     layers, rates = oracle.arrays(NET)
     error = Y - oracle.predict(layers, X)
     d = np.concatenate([np.asarray(v).T.ravel() for v in velocities(gauss_newton(0.03), NET, X, Y)])
@@ -143,10 +174,14 @@ def test_gauss_newton_is_where_its_objective_is_flat():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rule", [gauss_newton(0.1), boundary(wh.leaky(0.1))], ids=["gauss_newton", "boundary"])
+@pytest.mark.parametrize(
+    "rule", [gauss_newton(0.1), boundary(wh.leaky(0.1))], ids=["gauss_newton", "boundary"]
+)
 def test_a_run_is_the_native_learner_under_the_leaky_law(rule):
     run = learn(NET, X, Y, rule=rule, scale=0.3, epochs=30, seed=5)
-    pair = wh.train(NET, X, Y, policy=wh.native(0.3, law=wh.rotational(base=wh.leaky(0.1))), epochs=30, seed=5)
+    pair = wh.train(
+        NET, X, Y, policy=wh.native(0.3, law=wh.rotational(base=wh.leaky(0.1))), epochs=30, seed=5
+    )
     np.testing.assert_array_equal(run.schedule, pair.schedule)
     assert pair.updates is not None
     # 180 updates that each round at 1e-16, along paths that converge.
@@ -156,7 +191,10 @@ def test_a_run_is_the_native_learner_under_the_leaky_law(rule):
 
 
 def test_full_batch_gauss_newton_is_the_full_batch_leaky_law():
-    runs = [learn(NET, X, Y, rule=rule, scale=0.3, epochs=5, full_batch=True) for rule in (gauss_newton(0.1), boundary(wh.leaky(0.1)))]
+    runs = [
+        learn(NET, X, Y, rule=rule, scale=0.3, epochs=5, full_batch=True)
+        for rule in (gauss_newton(0.1), boundary(wh.leaky(0.1)))
+    ]
     assert distance(runs[0].system.layers, runs[1].system.layers) < 1e-13
     assert float(runs[0].loss) < 1e-3 * float(runs[0].start)
 
@@ -171,16 +209,23 @@ def test_full_batch_gauss_newton_is_the_full_batch_leaky_law():
     ids=["exponentiated", "natural"],
 )
 def test_a_run_of_gradients_is_the_one_written_out_in_numpy(rule, stepper, full_batch):
-    order = np.array([4, 5, 3])  # mixtures: a vertex leaves columns at rest, and rest has no direction
+    order = np.array(
+        [4, 5, 3]
+    )  # mixtures: a vertex leaves columns at rest, and rest has no direction
     layers, rates = oracle.arrays(NETS["one layer"])
     losses, steps = [], []
     for sample in order:
         rows = slice(None) if full_batch else slice(sample, sample + 1)
-        scores = [-rate * slope for rate, slope in zip(rates, oracle.gradient(layers, X[rows], Y[rows]), strict=True)]
+        scores = [
+            -rate * slope
+            for rate, slope in zip(rates, oracle.gradient(layers, X[rows], Y[rows]), strict=True)
+        ]
         steps.append(2.0 / max(1.0, max(np.ptp(score, axis=0).max() for score in scores)))
         layers = [stepper(p, s, steps[-1]) for p, s in zip(layers, scores, strict=True)]
         losses.append(((Y - oracle.predict(layers, X)) ** 2).sum() / 12)
-    run = learn(NETS["one layer"], X, Y, rule=rule, scale=2.0, schedule=order, full_batch=full_batch)
+    run = learn(
+        NETS["one layer"], X, Y, rule=rule, scale=2.0, schedule=order, full_batch=full_batch
+    )
     assert distance(run.system.layers, layers) < 1e-14
     np.testing.assert_allclose(np.asarray(run.losses), losses, rtol=1e-13)
     np.testing.assert_allclose(np.asarray(run.steps), steps, rtol=1e-13)
@@ -233,7 +278,10 @@ def test_a_run_that_would_leave_the_interior_stops_and_keeps_what_it_has(record)
     # A weight of e^-700 is a number and e^-800 / 3 is not: seven updates fit.
     assert run.made == 7
     assert not run.completed
-    assert run.status == "stopped before update 7: a learner would have left the interior of a simplex there"
+    assert (
+        run.status
+        == "stopped before update 7: a learner would have left the interior of a simplex there"
+    )
     assert str(run).startswith(run.status + ", 1 residual an update; loss ")
     short = learn(net, X, Y, rule=Outward(), scale=100.0, schedule=np.arange(7) % 6, record=record)
     assert short.completed
@@ -258,18 +306,43 @@ def test_a_network_in_single_precision_stays_there():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"rule": "sgd"}, r"rule must be natural_gradient\(\), gauss_newton\(...\) or your own Rule, but it is 'sgd'"),
+        (
+            {"rule": "sgd"},
+            (
+                r"rule must be natural_gradient\(\), gauss_newton\(...\) or your own Rule, but it is "
+                r"'sgd'"
+            ),
+        ),
         ({"scale": 0.0}, "scale must be greater than 0, but it is 0"),
-        ({"seed": None}, "seed must be a non-negative whole number to draw a permuted schedule, but it is None"),
+        (
+            {"seed": None},
+            "seed must be a non-negative whole number to draw a permuted schedule, but it is None",
+        ),
         ({"epochs": 0}, "epochs must be a whole number of at least 1, but it is 0"),
-        ({"schedule": "random"}, "schedule must be 'permuted', 'fixed' or a row of samples, but it is 'random'"),
-        ({"schedule": [0, 9], "epochs": None}, "schedule must name samples from 0 to 5, but entry 1 is 9"),
-        ({"targets": Y[:2]}, "targets must have one row an input, but there are 2 targets and 6 inputs"),
+        (
+            {"schedule": "random"},
+            "schedule must be 'permuted', 'fixed' or a row of samples, but it is 'random'",
+        ),
+        (
+            {"schedule": [0, 9], "epochs": None},
+            "schedule must name samples from 0 to 5, but entry 1 is 9",
+        ),
+        (
+            {"targets": Y[:2]},
+            "targets must have one row an input, but there are 2 targets and 6 inputs",
+        ),
     ],
 )
 @pytest.mark.usefixtures("as_users_call_it")
 def test_a_run_refuses_what_it_cannot_use(change, message):
-    given = {"inputs": X, "targets": Y, "rule": exponentiated_gradient(), "scale": 0.3, "epochs": 2, "seed": 1} | change
+    given = {
+        "inputs": X,
+        "targets": Y,
+        "rule": exponentiated_gradient(),
+        "scale": 0.3,
+        "epochs": 2,
+        "seed": 1,
+    } | change
     with pytest.raises(ValueError, match=message):
         learn(NET, given.pop("inputs"), given.pop("targets"), **given)
 
@@ -278,5 +351,7 @@ def test_a_run_refuses_what_it_cannot_use(change, message):
 def test_rules_refuse_what_they_cannot_be_made_of():
     with pytest.raises(ValueError, match="mu must be greater than 0, but it is 0"):
         gauss_newton(0.0)
-    with pytest.raises(ValueError, match=r"law must be a boundary law such as leaky\(0.1\), but it is 0.1"):
+    with pytest.raises(
+        ValueError, match=r"law must be a boundary law such as leaky\(0.1\), but it is 0.1"
+    ):
         boundary(cast(Any, 0.1))

@@ -1,4 +1,7 @@
-"""Would a turn help one step: the coefficient, its parts and its forecast, against printed values, the oracle and finite steps."""
+"""Would a turn help one step.
+
+The coefficient, its parts and its forecast, against printed values, the oracle and finite steps.
+"""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -13,7 +16,10 @@ STEPS = np.array([1e-2, 5e-3, 2e-3, 1e-3, 5e-4, 2e-4, 1e-4])
 INPUTS = np.array([[1.0, 0.0, 0.0], [0.2, 0.3, 0.5], [0.5, 0.25, 0.25]])
 TARGETS = np.array([[0.2, 0.3, 0.5], [0.6, 0.2, 0.2], [0.1, 0.8, 0.1]])
 ONE = np.ones((1, 1))
-EXACT = {"below": ((0.1, 0.1, 0.8), (0.3, 0.4, 0.3)), "above": ((1 / 3, 1 / 3, 1 / 3), (0.5, 0.3, 0.2))}
+EXACT = {
+    "below": ((0.1, 0.1, 0.8), (0.3, 0.4, 0.3)),
+    "above": ((1 / 3, 1 / 3, 1 / 3), (0.5, 0.3, 0.2)),
+}
 LAWS = {"repair": wh.rotational(), "leaky": wh.rotational(base=wh.leaky(0.1))}
 INVERSES = {"repair": np.linalg.pinv, "leaky": lambda k: np.linalg.inv(k + 0.1 * np.eye(len(k)))}
 # Compiled, because a new shape then costs one compilation and not one for every operation.
@@ -30,17 +36,29 @@ def exact(name):
 def network(depth, seed=0):
     """Columns that are all of moderate weight, each with its own rate."""
     rng = np.random.default_rng(seed)
-    return wh.Network.random((3,) * (depth + 1), seed=rng, floor=0.2, rates=list(rng.uniform(0.5, 2.0, size=(depth, 3))))
+    return wh.Network.random(
+        (3,) * (depth + 1), seed=rng, floor=0.2, rates=list(rng.uniform(0.5, 2.0, size=(depth, 3)))
+    )
 
 
 @pytest.mark.parametrize(("name", "value"), [("below", -0.9271875), ("above", 2 / 75)])
 def test_the_coefficient_is_the_one_the_paper_prints(name, value):
-    np.testing.assert_allclose(curved(*exact(name), selected=0, law=LAWS["repair"]).coefficient, value, rtol=1e-14)
+    np.testing.assert_allclose(
+        curved(*exact(name), selected=0, law=LAWS["repair"]).coefficient, value, rtol=1e-14
+    )
 
 
-@pytest.mark.parametrize(("name", "slope", "error"), [("below", "1.999921", "2.94e-06"), ("above", "1.999405", "3.1e-05")])
+@pytest.mark.parametrize(
+    ("name", "slope", "error"),
+    [("below", "1.999921", "2.94e-06"), ("above", "1.999405", "3.1e-05")],
+)
 def test_the_even_difference_scales_as_the_paper_prints(name, slope, error):
-    differences = np.array([evened(*exact(name), selected=0, law=LAWS["repair"], size=jnp.asarray(size)) for size in STEPS])
+    differences = np.array(
+        [
+            evened(*exact(name), selected=0, law=LAWS["repair"], size=jnp.asarray(size))
+            for size in STEPS
+        ]
+    )
     coefficient = float(curved(*exact(name), selected=0, law=LAWS["repair"]).coefficient)
     digits = len(error.split("e")[0]) - 2
     assert f"{np.polyfit(np.log(STEPS), np.log(np.abs(differences)), 1)[0]:.6f}" == slope
@@ -51,8 +69,12 @@ def test_the_even_difference_scales_as_the_paper_prints(name, slope, error):
 def test_turn_scores_are_those_of_the_three_port_controller(base):
     net = network(3)
     law = wh.rotational(1.5, 0.7, base=LAWS[base].base)
-    expected = oracle.turn_scores(*oracle.arrays(net), INPUTS, TARGETS, 1, INVERSES[base], alpha=1.5)
-    for scores, known in zip(scored(net, INPUTS, TARGETS, selected=1, law=law), expected, strict=True):
+    expected = oracle.turn_scores(
+        *oracle.arrays(net), INPUTS, TARGETS, 1, INVERSES[base], alpha=1.5
+    )
+    for scores, known in zip(
+        scored(net, INPUTS, TARGETS, selected=1, law=law), expected, strict=True
+    ):
         for score, layer in zip(scores, known, strict=True):
             np.testing.assert_allclose(score, layer, rtol=0, atol=1e-10 * np.abs(layer).max())
 
@@ -62,17 +84,28 @@ def test_turn_velocities_are_the_mobility_times_the_potential_carried_back(base)
     net, alpha = network(3), 1.5
     layers, rates = oracle.arrays(net)
     x, error = INPUTS[1:2], (TARGETS - oracle.predict(layers, INPUTS))[1]
-    gain, carry = INVERSES[base](oracle.response(layers, rates, x)), oracle.mobility(layers, rates) @ oracle.jacobian(layers, x).T
+    gain, carry = (
+        INVERSES[base](oracle.response(layers, rates, x)),
+        oracle.mobility(layers, rates) @ oracle.jacobian(layers, x).T,
+    )
     wanted = carry @ gain @ (alpha * error), carry @ gain @ (oracle.three_port() @ error)
-    found = wh.turn_velocities(net, INPUTS, TARGETS, selected=1, law=wh.rotational(alpha, 0.7, base=LAWS[base].base))
+    found = wh.turn_velocities(
+        net, INPUTS, TARGETS, selected=1, law=wh.rotational(alpha, 0.7, base=LAWS[base].base)
+    )
     for moving, theta in zip(found, wanted, strict=True):
         flat = np.concatenate([np.asarray(layer).T.ravel() for layer in moving])
         np.testing.assert_allclose(flat, theta, rtol=0, atol=1e-11 * np.abs(theta).max())
-        np.testing.assert_allclose(flat.reshape(-1, 3).sum(axis=1), 0, atol=1e-14 * np.abs(theta).max())
+        np.testing.assert_allclose(
+            flat.reshape(-1, 3).sum(axis=1), 0, atol=1e-14 * np.abs(theta).max()
+        )
     # Along V the outputs leave with the displacement G of Eq. 23.
-    moved = [layer + 1j * oracle.H * np.asarray(v) for layer, v in zip(layers, found[1], strict=True)]
+    moved = [
+        layer + 1j * oracle.H * np.asarray(v) for layer, v in zip(layers, found[1], strict=True)
+    ]
     displacement = wh.curvature(net, INPUTS, TARGETS, selected=1, law=LAWS[base]).displacement
-    np.testing.assert_allclose(np.imag(oracle.predict(moved, INPUTS)) / oracle.H, displacement, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(
+        np.imag(oracle.predict(moved, INPUTS)) / oracle.H, displacement, rtol=0, atol=1e-11
+    )
 
 
 @pytest.mark.parametrize("base", LAWS)
@@ -83,9 +116,13 @@ def test_displacement_bending_and_coefficient_are_those_of_the_oracle(depth, bas
     _, turning = oracle.turn_scores(layers, rates, INPUTS, TARGETS, 1, INVERSES[base])
     displacement, bending = oracle.path_derivatives(layers, INPUTS, turning)
     found = curved(net, INPUTS, TARGETS, selected=1, law=LAWS[base])
-    np.testing.assert_allclose(found.displacement, displacement, rtol=0, atol=1e-11 * np.abs(displacement).max())
+    np.testing.assert_allclose(
+        found.displacement, displacement, rtol=0, atol=1e-11 * np.abs(displacement).max()
+    )
     np.testing.assert_allclose(found.bending, bending, rtol=0, atol=1e-11 * np.abs(bending).max())
-    np.testing.assert_allclose(found.coefficient, oracle.coefficient(layers, INPUTS, TARGETS, turning), rtol=1e-10)
+    np.testing.assert_allclose(
+        found.coefficient, oracle.coefficient(layers, INPUTS, TARGETS, turning), rtol=1e-10
+    )
 
 
 @pytest.mark.parametrize("base", LAWS)
@@ -96,7 +133,9 @@ def test_the_ratio_weighs_bending_against_displacement_on_the_driving_sample(bas
     displacement, bending = oracle.path_derivatives(layers, INPUTS, turning)
     error = TARGETS - oracle.predict(layers, INPUTS)
     expected = error[1] @ bending[1] / (displacement[1] @ displacement[1])
-    np.testing.assert_allclose(curved(net, INPUTS, TARGETS, selected=1, law=LAWS[base]).ratio, expected, rtol=1e-11)
+    np.testing.assert_allclose(
+        curved(net, INPUTS, TARGETS, selected=1, law=LAWS[base]).ratio, expected, rtol=1e-11
+    )
 
 
 def test_the_even_difference_tends_to_the_coefficient():
@@ -104,9 +143,17 @@ def test_the_even_difference_tends_to_the_coefficient():
     layers, rates = oracle.arrays(net)
     _, turning = oracle.turn_scores(layers, rates, INPUTS, TARGETS, 1, np.linalg.pinv)
     coefficient = oracle.coefficient(layers, INPUTS, TARGETS, turning)
-    np.testing.assert_allclose(curved(net, INPUTS, TARGETS, selected=1, law=law).coefficient, coefficient, rtol=1e-11)
+    np.testing.assert_allclose(
+        curved(net, INPUTS, TARGETS, selected=1, law=law).coefficient, coefficient, rtol=1e-11
+    )
     sizes = [1e-1, 1e-2, 1e-3]
-    found = np.array([evened(net, INPUTS, TARGETS, selected=1, law=law, size=jnp.asarray(size)) / (size * 0.7) ** 2 for size in sizes])
+    found = np.array(
+        [
+            evened(net, INPUTS, TARGETS, selected=1, law=law, size=jnp.asarray(size))
+            / (size * 0.7) ** 2
+            for size in sizes
+        ]
+    )
     errors = np.abs(found / coefficient - 1)
     assert errors[0] > 5 * errors[1] > 25 * errors[2]
     assert errors[2] < 1e-2
@@ -116,7 +163,9 @@ def test_the_even_difference_tends_to_the_coefficient():
 def test_the_even_difference_is_that_of_three_exponential_steps(base):
     net, size, alpha, omega = network(2), 0.3, 1.5, 0.7
     layers, rates = oracle.arrays(net)
-    straight, turning = oracle.turn_scores(layers, rates, INPUTS, TARGETS, 1, INVERSES[base], alpha=alpha)
+    straight, turning = oracle.turn_scores(
+        layers, rates, INPUTS, TARGETS, 1, INVERSES[base], alpha=alpha
+    )
     losses = []
     for amount in (omega, -omega, 0.0):
         scores = [s0 + amount * s1 for s0, s1 in zip(straight, turning, strict=True)]
@@ -129,7 +178,10 @@ def test_the_even_difference_is_that_of_three_exponential_steps(base):
 
 def test_the_coefficient_does_not_depend_on_how_much_is_turned_or_relaxed():
     net = network(2)
-    plain, other = (curved(net, INPUTS, TARGETS, selected=1, law=law) for law in (wh.rotational(), wh.rotational(3.0, -2.0)))
+    plain, other = (
+        curved(net, INPUTS, TARGETS, selected=1, law=law)
+        for law in (wh.rotational(), wh.rotational(3.0, -2.0))
+    )
     np.testing.assert_allclose(other.coefficient, plain.coefficient, rtol=1e-14)
     np.testing.assert_allclose(other.ratio, plain.ratio, rtol=1e-14)
 
@@ -145,7 +197,9 @@ def test_with_one_sample_the_ratio_exceeds_one_exactly_where_the_coefficient_is_
 
 
 def test_all_samples_may_drive_the_turn_of_two_outputs():
-    net = wh.Network([np.array([[0.3, 0.6], [0.7, 0.4]]), np.array([[0.9, 0.2], [0.1, 0.8]])], rates=[1.0, 2.0])
+    net = wh.Network(
+        [np.array([[0.3, 0.6], [0.7, 0.4]]), np.array([[0.9, 0.2], [0.1, 0.8]])], rates=[1.0, 2.0]
+    )
     inputs, targets = np.eye(2), np.array([[0.5, 0.5], [0.1, 0.9]])
     layers, rates = oracle.arrays(net)
     error = targets - oracle.predict(layers, inputs)
@@ -153,17 +207,28 @@ def test_all_samples_may_drive_the_turn_of_two_outputs():
     potential = np.linalg.pinv(oracle.response(layers, rates, inputs)) @ turn @ error.ravel()
     turning = oracle.scores(layers, rates, inputs, potential)
     displacement, bending = oracle.path_derivatives(layers, inputs, turning)
-    found = curved(net, inputs, targets, selected=None, law=wh.rotational(skew=wh.sample_turn(2, 2)))
-    np.testing.assert_allclose(found.displacement, (turn @ error.ravel()).reshape(2, 2), rtol=0, atol=1e-13)
+    found = curved(
+        net, inputs, targets, selected=None, law=wh.rotational(skew=wh.sample_turn(2, 2))
+    )
+    np.testing.assert_allclose(
+        found.displacement, (turn @ error.ravel()).reshape(2, 2), rtol=0, atol=1e-13
+    )
     np.testing.assert_allclose(found.bending, bending, rtol=0, atol=1e-12 * np.abs(bending).max())
-    np.testing.assert_allclose(found.coefficient, oracle.coefficient(layers, inputs, targets, turning), rtol=1e-11)
-    np.testing.assert_allclose(found.ratio, (error * bending).sum() / (displacement**2).sum(), rtol=1e-11)
+    np.testing.assert_allclose(
+        found.coefficient, oracle.coefficient(layers, inputs, targets, turning), rtol=1e-11
+    )
+    np.testing.assert_allclose(
+        found.ratio, (error * bending).sum() / (displacement**2).sum(), rtol=1e-11
+    )
 
 
 @pytest.mark.parametrize("base", LAWS)
 def test_a_solved_task_has_no_curvature(base):
     # All in quarters, so that predictions are exact and the targets can be met to the last bit.
-    layer, inputs = 0.25 * (np.ones((3, 3)) + np.eye(3)), np.array([[1.0, 0.0, 0.0], [0.25, 0.25, 0.5], [0.5, 0.25, 0.25]])
+    layer, inputs = (
+        0.25 * (np.ones((3, 3)) + np.eye(3)),
+        np.array([[1.0, 0.0, 0.0], [0.25, 0.25, 0.5], [0.5, 0.25, 0.25]]),
+    )
     net, targets = wh.Network([layer]), inputs @ layer.T
     found = curved(net, inputs, targets, selected=1, law=LAWS[base])
     for value in (found.displacement, found.bending, found.coefficient, found.ratio):
@@ -171,7 +236,10 @@ def test_a_solved_task_has_no_curvature(base):
     assert evened(net, inputs, targets, selected=1, law=LAWS[base], size=jnp.asarray(0.1)) == 0
 
 
-@pytest.mark.parametrize(("name", "favourable", "words"), [("below", True, "would lower"), ("above", False, "would raise")])
+@pytest.mark.parametrize(
+    ("name", "favourable", "words"),
+    [("below", True, "would lower"), ("above", False, "would raise")],
+)
 def test_a_curvature_says_what_it_means(name, favourable, words):
     found = wh.curvature(*exact(name), selected=0)
     assert (found.favourable, found.predicted) == (favourable, favourable)
@@ -185,29 +253,55 @@ def test_a_curvature_may_be_compiled_with_the_default_law():
 
 
 def test_an_overflow_is_refused_rather_than_returned():
-    with pytest.raises(ValueError, match=r"the curvature must be finite, but it overflowed or is undefined at this state"):
-        wh.curvature(*exact("below"), selected=0, law=wh.rotational(skew=1e200 * oracle.three_port()))
+    with pytest.raises(
+        ValueError,
+        match=r"the curvature must be finite, but it overflowed or is undefined at this state",
+    ):
+        wh.curvature(
+            *exact("below"), selected=0, law=wh.rotational(skew=1e200 * oracle.three_port())
+        )
 
 
-@pytest.mark.parametrize("ask", [wh.curvature, wh.turn_scores, lambda *data, **how: wh.even_difference(*data, **how, size=0.1)])
+@pytest.mark.parametrize(
+    "ask",
+    [wh.curvature, wh.turn_scores, lambda *data, **how: wh.even_difference(*data, **how, size=0.1)],
+)
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"selected": 1}, r"selected must be a whole number from 0 to 0, but it is 1"),
         ({"selected": -1}, r"selected must be a whole number from 0 to 0, but it is -1"),
-        ({"inputs": np.ones((1, 2)) / 2}, r"inputs must have shape \(samples, 1\) .*, but its shape is \(1, 2\)"),
+        (
+            {"inputs": np.ones((1, 2)) / 2},
+            r"inputs must have shape \(samples, 1\) .*, but its shape is \(1, 2\)",
+        ),
         ({"inputs": np.array([[np.nan]])}, r"inputs must be finite, but entry \(0, 0\) is nan"),
-        ({"targets": np.array([[0.3, 0.4, 0.4]])}, r"targets must have rows of unit mass, but row 0 sums to 1.1"),
-        ({"targets": np.array([[0.3, 0.8, -0.1]])}, r"targets must be non-negative, but entry \(0, 2\) is -0.1"),
-        ({"targets": np.full((2, 3), 1 / 3)}, r"targets must have one row an input, but there are 2 targets and 1 inputs"),
+        (
+            {"targets": np.array([[0.3, 0.4, 0.4]])},
+            r"targets must have rows of unit mass, but row 0 sums to 1.1",
+        ),
+        (
+            {"targets": np.array([[0.3, 0.8, -0.1]])},
+            r"targets must be non-negative, but entry \(0, 2\) is -0.1",
+        ),
+        (
+            {"targets": np.full((2, 3), 1 / 3)},
+            r"targets must have one row an input, but there are 2 targets and 1 inputs",
+        ),
         (
             {"net": systems.two_outputs().net, "targets": np.array([[0.5, 0.5]])},
             r"must have at least 3 outputs to turn one sample, .* are 2",
         ),
-        ({"law": wh.rotational(skew=np.eye(3))}, r"skew must be antisymmetric, but it differs from minus its transpose by 2"),
+        (
+            {"law": wh.rotational(skew=np.eye(3))},
+            r"skew must be antisymmetric, but it differs from minus its transpose by 2",
+        ),
         (
             {"net": systems.disconnected().net, "inputs": systems.disconnected().inputs},
-            r"must act through a response of full rank 2 on the zero-sum fields, but its rank is 1 at tolerance 1e-10",
+            (
+                r"must act through a response of full rank 2 on the zero-sum fields, but its rank is 1 "
+                r"at tolerance 1e-10"
+            ),
         ),
     ],
 )
@@ -235,7 +329,10 @@ def test_a_step_must_have_a_positive_size(size, message):
 
 @pytest.mark.usefixtures("as_users_call_it")
 def test_a_law_that_does_not_turn_is_refused():
-    with pytest.raises(ValueError, match=r"law must be rotational\(...\), since it has to name a turn, but it is Direct"):
+    with pytest.raises(
+        ValueError,
+        match=r"law must be rotational\(...\), since it has to name a turn, but it is Direct",
+    ):
         wh.curvature(*exact("below"), selected=0, law=wh.direct())
 
 
@@ -244,22 +341,34 @@ def test_a_coefficient_of_zero_is_said_to_be_zero():
     found = wh.curvature(settled, ONE, [[0.2, 0.3, 0.5]], selected=0)
     assert (float(found.coefficient), found.neutral, found.favourable) == (0.0, True, False)
     assert str(found) == (
-        "To second order a small turn would neither raise nor lower the mean loss: coefficient 0, within its round-off 0; "
+        "To second order a small turn would neither raise nor lower the mean loss: coefficient 0, "
+        "within its round-off 0; "
         "the driving sample's ratio is 0."
     )
 
 
 def test_a_coefficient_within_its_round_off_is_neither_favourable_nor_not():
-    def at(share):  # between a target whose turn lowers the loss and one whose turn raises it, where the two terms cancel
+    def at(
+        share,
+        # between a target whose turn lowers the loss and one whose turn raises it, where the two
+        # terms cancel
+    ):
         return wh.curvature(
-            wh.Network([np.array([[0.1], [0.1], [0.8]])]), ONE, [[0.1 + 0.4 * share, 0.1 + 0.1 * share, 0.8 - 0.5 * share]], selected=0
+            wh.Network([np.array([[0.1], [0.1], [0.8]])]),
+            ONE,
+            [[0.1 + 0.4 * share, 0.1 + 0.1 * share, 0.8 - 0.5 * share]],
+            selected=0,
         )
 
     low, high = 1e-3, 1.0
     assert float(at(low).coefficient) * float(at(high).coefficient) < 0
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (low, middle) if float(at(low).coefficient) * float(at(middle).coefficient) < 0 else (middle, high)
+        low, high = (
+            (low, middle)
+            if float(at(low).coefficient) * float(at(middle).coefficient) < 0
+            else (middle, high)
+        )
     found = at(low)
     assert 0 < abs(float(found.coefficient)) <= float(found.roundoff) < 1e-14
     assert found.neutral

@@ -16,23 +16,48 @@ from whorl.policy import look
 
 def pairs_of(count, widths=(3, 3), epochs=5, seed=0):
     rng = np.random.default_rng(seed)
-    nets = wh.stack([wh.Network.random(widths, imbalance=8 * rng.random(), floor=0.1, seed=rng) for _ in range(count)])
+    nets = wh.stack(
+        [
+            wh.Network.random(widths, imbalance=8 * rng.random(), floor=0.1, seed=rng)
+            for _ in range(count)
+        ]
+    )
     tasks = [wh.Task.random(widths[0], widths[-1], seed=rng) for _ in range(count)]
     order = np.stack([schedule.permuted(widths[0] + 3, epochs, rng) for _ in range(count)])
     turns = np.stack([schedule.fair_turns(order.shape[1], rng) for _ in range(count)])
-    inputs, targets = np.stack([task.inputs for task in tasks]), np.stack([task.targets for task in tasks])
-    targets[1::2] = rng.dirichlet(np.ones(widths[-1]), targets[1::2].shape[:2])  # what no linear network can produce
+    inputs, targets = (
+        np.stack([task.inputs for task in tasks]),
+        np.stack([task.targets for task in tasks]),
+    )
+    targets[1::2] = rng.dirichlet(
+        np.ones(widths[-1]), targets[1::2].shape[:2]
+    )  # what no linear network can produce
     return nets, {"inputs": inputs, "targets": targets, "schedule": order, "turns": turns}
 
 
 def many(nets, data, policy, **options):
-    return wh.train_many(nets, data["inputs"], data["targets"], policy=policy, schedule=data["schedule"], turns=data["turns"], **options)
+    return wh.train_many(
+        nets,
+        data["inputs"],
+        data["targets"],
+        policy=policy,
+        schedule=data["schedule"],
+        turns=data["turns"],
+        **options,
+    )
 
 
 def alone(nets, data, policy, number):
     net = jax.tree.map(lambda leaf: leaf[number], nets)
     order, turns = data["schedule"][number], data["turns"][number]
-    return wh.train(net, data["inputs"][number], data["targets"][number], policy=policy, schedule=order, turns=turns)
+    return wh.train(
+        net,
+        data["inputs"][number],
+        data["targets"][number],
+        policy=policy,
+        schedule=order,
+        turns=turns,
+    )
 
 
 def assert_same(result, number, pair):
@@ -40,8 +65,12 @@ def assert_same(result, number, pair):
         for layer, other in zip(ours.layers, theirs.layers, strict=True):
             np.testing.assert_allclose(layer[number], other, rtol=1e-12)
     for term in TERMS:
-        np.testing.assert_allclose(getattr(result.updates, term)[number], getattr(pair.updates.entry, term), atol=1e-15)
-    for ours, theirs in zip(jax.tree.leaves(result.outcomes), jax.tree.leaves(pair.updates.outcome), strict=True):
+        np.testing.assert_allclose(
+            getattr(result.updates, term)[number], getattr(pair.updates.entry, term), atol=1e-15
+        )
+    for ours, theirs in zip(
+        jax.tree.leaves(result.outcomes), jax.tree.leaves(pair.updates.outcome), strict=True
+    ):
         np.testing.assert_allclose(ours[number], theirs, rtol=1e-11)
     assert result.losses[0][number] == pytest.approx(float(pair.ledger.nonreciprocal), rel=1e-12)
 
@@ -66,7 +95,9 @@ def test_the_lanes_follow_the_general_loop(policy):
     assert result.closure.max() <= 1e-14
 
 
-@pytest.mark.parametrize("widths", [(3, 3), pytest.param((3, 4, 3), marks=pytest.mark.slow)], ids=["lanes", "general"])
+@pytest.mark.parametrize(
+    "widths", [(3, 3), pytest.param((3, 4, 3), marks=pytest.mark.slow)], ids=["lanes", "general"]
+)
 def test_every_pair_may_have_numbers_of_its_own(widths):
     nets, data = pairs_of(3, widths)
     scale, omega, leak = [0.05, 0.2, 0.1], [0.0, 1.5, 0.5], [0.3, 0.1, 0.02]
@@ -86,7 +117,9 @@ def test_a_policy_that_chooses_says_what_it_chose():
     result = many(nets, data, policy, record=True)
     assert result.choices is not None
     for number in range(2):
-        np.testing.assert_array_equal(result.choices[number], alone(nets, data, policy, number).updates.choice)
+        np.testing.assert_array_equal(
+            result.choices[number], alone(nets, data, policy, number).updates.choice
+        )
 
 
 @pytest.mark.parametrize(
@@ -99,7 +132,10 @@ def test_a_policy_that_chooses_says_what_it_chose():
 )
 def test_numbers_of_other_pairs_are_refused_in_one_sentence(policy, name):
     nets, data = pairs_of(3)
-    with pytest.raises(ValueError, match=rf"^{name} must be one number, or one for each of 3 pairs, but its shape is \(2,\)$"):
+    with pytest.raises(
+        ValueError,
+        match=rf"^{name} must be one number, or one for each of 3 pairs, but its shape is \(2,\)$",
+    ):
         many(nets, data, policy)
     with pytest.raises(ValueError, match=rf"^{name} must be one number, but its shape is \(2,\)$"):
         alone(nets, data, policy, 0)
@@ -107,8 +143,12 @@ def test_numbers_of_other_pairs_are_refused_in_one_sentence(policy, name):
 
 def test_a_row_of_leaks_is_for_ensembles_alone():
     net, task = wh.Network.random((3, 3), seed=0, floor=0.1), wh.Task.random(3, 3, seed=1)
-    with pytest.raises(ValueError, match=r"^mu must be one number, except in train_many, but its shape is \(2,\)$"):
-        wh.leaky([0.1, 0.2])(wh.response(net, task.inputs), wh.residual(net, task.inputs, task.targets))
+    with pytest.raises(
+        ValueError, match=r"^mu must be one number, except in train_many, but its shape is \(2,\)$"
+    ):
+        wh.leaky([0.1, 0.2])(
+            wh.response(net, task.inputs), wh.residual(net, task.inputs, task.targets)
+        )
 
 
 @pytest.mark.parametrize("depth", [1, 3])
@@ -122,9 +162,21 @@ def test_the_lanes_see_what_a_policy_sees(depth):
     excess, widest = jax.jit(lanes.bending)(columns, local), lanes.span(local.b, local.flow)
     for number in range(6):
         net = jax.tree.map(lambda leaf, at=number: leaf[at], nets)
-        view = look(law, net, jnp.asarray(data["inputs"][number]), jnp.asarray(data["targets"][number]), 4, 1, 0)
-        assert float(excess[number]) == pytest.approx(float(view.bending - view.displacement), rel=1e-12)
-        assert float(widest[number]) == pytest.approx(max(1.0, float(net.spread(view.straight))), rel=1e-13)
+        view = look(
+            law,
+            net,
+            jnp.asarray(data["inputs"][number]),
+            jnp.asarray(data["targets"][number]),
+            4,
+            1,
+            0,
+        )
+        assert float(excess[number]) == pytest.approx(
+            float(view.bending - view.displacement), rel=1e-12
+        )
+        assert float(widest[number]) == pytest.approx(
+            max(1.0, float(net.spread(view.straight))), rel=1e-13
+        )
 
 
 @pytest.mark.slow
@@ -138,7 +190,12 @@ def test_another_leak_goes_through_the_lanes_too():
     ("widths", "policy"),
     [
         pytest.param((2, 4, 3), wh.adaptive(0.2), id="other widths", marks=pytest.mark.slow),
-        pytest.param((3, 3), wh.adaptive(0.2, law=wh.rotational(base=wh.leaky(0.1), alpha=2.0)), id="another law", marks=pytest.mark.slow),
+        pytest.param(
+            (3, 3),
+            wh.adaptive(0.2, law=wh.rotational(base=wh.leaky(0.1), alpha=2.0)),
+            id="another law",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_what_the_lanes_cannot_do_goes_through_the_general_loop(widths, policy):
@@ -159,7 +216,10 @@ def test_what_the_lanes_cannot_do_goes_through_the_general_loop(widths, policy):
         (wh.adaptive(0.2, gate=lambda view: view.number > 3), {}),
         (wh.adaptive(0.2), {"rates": 2.0}),
         (wh.adaptive(0.2), {"dtype": np.float32}),
-        (wh.adaptive(0.2), {"support": [np.array([[True, True, True], [True, True, False], [True, True, True]])]}),
+        (
+            wh.adaptive(0.2),
+            {"support": [np.array([[True, True, True], [True, True, False], [True, True, True]])]},
+        ),
     ],
 )
 def test_the_lanes_take_nothing_they_do_not_know(policy, net):
@@ -173,7 +233,10 @@ def test_pairs_with_two_outputs_train_and_do_not_turn():
     assert_same(result, 1, alone(nets, data, wh.native(0.2), 1))
     assert not np.any(result.sums.even)
     assert not np.any(result.sums.handedness)
-    with pytest.raises(ValueError, match="a policy that turns must have at least 3 outputs to turn one sample, but there are 2"):
+    with pytest.raises(
+        ValueError,
+        match="a policy that turns must have at least 3 outputs to turn one sample, but there are 2",
+    ):
         many(nets, data, wh.adaptive(0.2))
 
 
@@ -190,7 +253,9 @@ def test_a_pair_does_not_change_when_others_join_it():
     whole = many(nets, data, wh.adaptive(0.2))
     for some in (slice(0, 3), slice(297, 300)):
         part = many(
-            jax.tree.map(lambda leaf, some=some: leaf[some], nets), {name: array[some] for name, array in data.items()}, wh.adaptive(0.2)
+            jax.tree.map(lambda leaf, some=some: leaf[some], nets),
+            {name: array[some] for name, array in data.items()},
+            wh.adaptive(0.2),
         )
         np.testing.assert_array_equal(whole.gap[some], part.gap)
 
@@ -202,7 +267,11 @@ def test_eight_thousand_pairs_reach_the_end_on_both_roads():
     copies = jax.tree.map(lambda leaf: jnp.tile(leaf, (128, *[1] * (leaf.ndim - 1))), nets)
     batch = {name: np.tile(array, (128, *[1] * (array.ndim - 1))) for name, array in data.items()}
     by_lanes = many(copies, batch, wh.adaptive(0.2))
-    by_loop = many(copies, batch, wh.adaptive(0.2, law=wh.rotational(base=wh.leaky(0.1), skew=wh.quarter_turn(3))))
+    by_loop = many(
+        copies,
+        batch,
+        wh.adaptive(0.2, law=wh.rotational(base=wh.leaky(0.1), skew=wh.quarter_turn(3))),
+    )
     assert by_lanes.completed.all()
     assert len(by_lanes.gap) == 8192
     np.testing.assert_allclose(by_lanes.gap, by_loop.gap, atol=1e-15)
@@ -239,8 +308,12 @@ def test_the_polynomial_behind_it_is_better_than_that_in_exact_arithmetic(reach)
     even, odd = _exponential._coefficients(reach)
     for at in range(-50, 51):
         x = Fraction(reach) * Fraction(at, 50)
-        found = sum(Fraction(c) * x ** (2 * k) for k, c in enumerate(even)) + sum(Fraction(c) * x ** (2 * k + 1) for k, c in enumerate(odd))
-        assert abs(found / sum(x**k / math.factorial(k) for k in range(40)) - 1) < Fraction(2) ** -53
+        found = sum(Fraction(c) * x ** (2 * k) for k, c in enumerate(even)) + sum(
+            Fraction(c) * x ** (2 * k + 1) for k, c in enumerate(odd)
+        )
+        assert (
+            abs(found / sum(x**k / math.factorial(k) for k in range(40)) - 1) < Fraction(2) ** -53
+        )
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 9])
@@ -248,7 +321,9 @@ def test_small_inverses_are_those_of_lapack(size):
     root = np.random.default_rng(size).standard_normal((size, size))
     matrix = root @ root.T + 0.1 * np.eye(size)
     inverse = np.linalg.inv(matrix)
-    np.testing.assert_allclose(_small.inverse(jnp.asarray(matrix)), inverse, atol=1e-13 * np.abs(inverse).max())
+    np.testing.assert_allclose(
+        _small.inverse(jnp.asarray(matrix)), inverse, atol=1e-13 * np.abs(inverse).max()
+    )
 
 
 def test_the_marks_on_a_program_change_no_value():
@@ -263,16 +338,34 @@ def test_the_marks_on_a_program_change_no_value():
     [
         ({"workers": 0}, "workers must be a whole number of at least 1, but it is 0"),
         ({"policy": None}, r"policy must be native\(...\)"),
-        ({"schedule": np.zeros(30, dtype=int)}, r"schedule must have shape \(2, updates\), but its shape is \(30,\)"),
-        ({"schedule": np.full((2, 30), 6)}, "schedule must name samples from 0 to 5, but entry 0 is 6"),
+        (
+            {"schedule": np.zeros(30, dtype=int)},
+            r"schedule must have shape \(2, updates\), but its shape is \(30,\)",
+        ),
+        (
+            {"schedule": np.full((2, 30), 6)},
+            "schedule must name samples from 0 to 5, but entry 0 is 6",
+        ),
         ({"turns": np.zeros((2, 30), dtype=int)}, r"turns must be \+1 or -1, but entry 0 is 0"),
-        ({"inputs": np.full((2, 6, 3), 0.5)}, r"inputs must have rows of unit mass, but row \(0, 0\) sums to 1.5"),
+        (
+            {"inputs": np.full((2, 6, 3), 0.5)},
+            r"inputs must have rows of unit mass, but row \(0, 0\) sums to 1.5",
+        ),
         (
             {"inputs": np.full((3, 6, 3), 1 / 3)},
-            r"inputs must have shape \(2, samples, 3\) with at least one sample, but its shape is \(3, 6, 3\)",
+            (
+                r"inputs must have shape \(2, samples, 3\) with at least one sample, but its shape is "
+                r"\(3, 6, 3\)"
+            ),
         ),
-        ({"targets": np.full((2, 5, 3), 1 / 3)}, "targets must have one row an input, but there are 5 targets and 6 inputs"),
-        ({"nets": wh.Network.random((3, 3), seed=0)}, r"nets must be a stack of networks, made by stack\(\[...\]\)"),
+        (
+            {"targets": np.full((2, 5, 3), 1 / 3)},
+            "targets must have one row an input, but there are 5 targets and 6 inputs",
+        ),
+        (
+            {"nets": wh.Network.random((3, 3), seed=0)},
+            r"nets must be a stack of networks, made by stack\(\[...\]\)",
+        ),
     ],
 )
 def test_a_bad_ensemble_is_refused_in_one_sentence(change, message):

@@ -30,7 +30,10 @@ CANNOT = {
 
 
 class Fraction(FlowRegressor):
-    """One column of targets as one of three parts: scikit-learn's checks pass a single column, which alone would always be all."""
+    """One column of targets as one of three parts.
+
+    Scikit-learn's checks pass a single column, which alone would always be all.
+    """
 
     def fit(self, X, y):
         one = np.asarray(y)
@@ -51,8 +54,12 @@ class Fraction(FlowRegressor):
         return tags
 
 
-@pytest.mark.usefixtures("as_users_call_it")  # the checks set parameters to anything, to see that only fit minds
-@parametrize_with_checks([FlowRegressor()], expected_failed_checks=lambda _: CANNOT, xfail_strict=True)
+@pytest.mark.usefixtures(
+    "as_users_call_it"
+)  # the checks set parameters to anything, to see that only fit minds
+@parametrize_with_checks(
+    [FlowRegressor()], expected_failed_checks=lambda _: CANNOT, xfail_strict=True
+)
 def test_scikit_learn_finds_nothing_wrong(estimator, check):
     check(estimator)
 
@@ -68,7 +75,16 @@ def test_it_is_the_library_under_another_name():
     model = FlowRegressor(hidden=(3,), epochs=5, random_state=7).fit(X, Y)
     seeds = np.random.RandomState(7).randint(np.iinfo(np.int32).max, size=2)
     net = wh.Network.random((4, 3, 3), seed=int(seeds[0]), imbalance=0.5, floor=0.1)
-    run = learn(net, X, Y, rule=boundary(wh.leaky(0.1)), scale=0.3, epochs=5, seed=int(seeds[1]), record=False)
+    run = learn(
+        net,
+        X,
+        Y,
+        rule=boundary(wh.leaky(0.1)),
+        scale=0.3,
+        epochs=5,
+        seed=int(seeds[1]),
+        record=False,
+    )
     # X is closed again, which may move its last bit.
     for layer, wanted in zip(model.layers_, run.system.layers, strict=True):
         np.testing.assert_allclose(layer, wanted, rtol=0, atol=1e-13)
@@ -102,7 +118,9 @@ def test_full_batch_recovers_a_noiseless_teacher():
 @pytest.mark.parametrize("learner", ["natural", "exponentiated", "reciprocal"])
 def test_a_full_batch_step_does_not_depend_on_the_number_of_rows(learner):
     one = FlowRegressor(learner=learner, full_batch=True, epochs=5).fit(X, Y)
-    other = FlowRegressor(learner=learner, full_batch=True, epochs=5).fit(np.repeat(X, 3, axis=0), np.repeat(Y, 3, axis=0))
+    other = FlowRegressor(learner=learner, full_batch=True, epochs=5).fit(
+        np.repeat(X, 3, axis=0), np.repeat(Y, 3, axis=0)
+    )
     # Sums of three times as many numbers round otherwise, by some 1e-16 an update.
     np.testing.assert_allclose(one.layers_[0], other.layers_[0], rtol=0, atol=1e-14)
 
@@ -117,14 +135,23 @@ def test_a_fit_that_has_not_converged_says_so_and_one_that_has_does_not():
     rng = np.random.default_rng(0)
     rows = rng.dirichlet(np.ones(4), size=300)
     aims = rows @ rng.dirichlet(np.ones(3), size=4)
-    with pytest.warns(ConvergenceWarning, match=r"not converged after 30 updates: one more gradient step promises .* raise epochs$"):
+    with pytest.warns(
+        ConvergenceWarning,
+        match=r"not converged after 30 updates: one more gradient step promises .* raise epochs$",
+    ):
         FlowRegressor(learner="natural", full_batch=True).fit(rows, aims)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = FlowRegressor(learner="natural", full_batch=True, epochs=1000, scale=1.5).fit(rows, aims)
-        same = FlowRegressor(full_batch=True, mu=1e-3, scale=1.0, epochs=60).fit(rows, np.tile([0.2, 0.3, 0.5], (300, 1)))
+        model = FlowRegressor(learner="natural", full_batch=True, epochs=1000, scale=1.5).fit(
+            rows, aims
+        )
+        same = FlowRegressor(full_batch=True, mu=1e-3, scale=1.0, epochs=60).fit(
+            rows, np.tile([0.2, 0.3, 0.5], (300, 1))
+        )
     assert model.score(rows, aims) > 0.99999
-    np.testing.assert_allclose(same.predict(rows), np.tile([0.2, 0.3, 0.5], (300, 1)), rtol=0, atol=1e-4)
+    np.testing.assert_allclose(
+        same.predict(rows), np.tile([0.2, 0.3, 0.5], (300, 1)), rtol=0, atol=1e-4
+    )
 
 
 def test_one_sample_at_a_time_never_settles_on_noisy_rows_and_says_so():
@@ -154,12 +181,16 @@ def test_score_is_the_mean_r_squared_of_the_parts():
     model = FlowRegressor(epochs=3).fit(X, Y)
     noisy = Y + 0.05 * RNG.random(Y.shape)
     closed = noisy / noisy.sum(axis=1, keepdims=True)
-    residual, spread = ((closed - model.predict(X)) ** 2).sum(axis=0), ((closed - closed.mean(axis=0)) ** 2).sum(axis=0)
+    residual, spread = (
+        ((closed - model.predict(X)) ** 2).sum(axis=0),
+        ((closed - closed.mean(axis=0)) ** 2).sum(axis=0),
+    )
     assert model.score(X, noisy) == pytest.approx(np.mean(1 - residual / spread), rel=1e-12)
 
 
 def test_counts_and_single_precision_are_welcome_and_answers_are_double():
-    # What the two checks that cannot pass are after: other types of X, and several columns of targets.
+    # What the two checks that cannot pass are after: other types of X, and several columns of
+    # targets.
     counts = RNG.integers(1, 50, size=(20, 5))
     for rows in (counts, counts.astype(np.int32), counts.astype(np.float32)):
         prediction = FlowRegressor(epochs=2).fit(rows, counts[:, :3]).predict(rows)
@@ -178,7 +209,10 @@ def test_thirty_two_bit_jax_makes_no_difference_and_stays_as_it_was():
 
 
 def test_the_random_state_decides_everything_random():
-    fits = [FlowRegressor(epochs=2, random_state=state).fit(X, Y).layers_[0] for state in (3, 3, np.random.RandomState(3), 4)]
+    fits = [
+        FlowRegressor(epochs=2, random_state=state).fit(X, Y).layers_[0]
+        for state in (3, 3, np.random.RandomState(3), 4)
+    ]
     np.testing.assert_array_equal(fits[0], fits[1])
     np.testing.assert_array_equal(fits[0], fits[2])
     assert np.abs(fits[0] - fits[3]).max() > 1e-6
@@ -198,7 +232,10 @@ def test_a_fitted_model_travels_without_jax_arrays():
 
 
 def test_a_run_that_stops_early_says_so():
-    with pytest.warns(ConvergenceWarning, match="stopped before update 0: a learner would have left the interior of a simplex there"):
+    with pytest.warns(
+        ConvergenceWarning,
+        match="stopped before update 0: a learner would have left the interior of a simplex there",
+    ):
         model = FlowRegressor(learner="natural", scale=1e4, epochs=2).fit(X, Y)
     assert model.n_iter_ == 0
 
@@ -210,14 +247,45 @@ def test_a_run_that_stops_early_says_so():
         ({}, X, Y[:, 0], r"y must have shape \(samples, parts\), but its shape is \(40,\)"),
         ({}, X, -Y, "Negative values in data passed to FlowRegressor as y"),
         ({}, -X, Y, "Negative values in data passed to FlowRegressor as X"),
-        ({}, X * (np.arange(40) != 7)[:, None], Y, "X must have rows with mass, but row 7 sums to 0"),
-        ({}, X[:, :1], Y, "X must have at least 2 parts for their proportions to say anything, but n_features = 1"),
+        (
+            {},
+            X * (np.arange(40) != 7)[:, None],
+            Y,
+            "X must have rows with mass, but row 7 sums to 0",
+        ),
+        (
+            {},
+            X[:, :1],
+            Y,
+            (
+                "X must have at least 2 parts for their proportions to say anything, but n_features = "
+                "1"
+            ),
+        ),
         ({"normalise": False}, 2 * X, Y, "X must have rows of unit mass, but row 0 sums to 2"),
         ({"hidden": 3}, X, Y, "hidden must be a row of widths, but it is 3"),
         ({"hidden": (0,)}, X, Y, "widths must be positive whole numbers, but one is 0"),
-        ({"learner": "adam"}, X, Y, "learner must be one of reciprocal, exponentiated, natural, adaptive, step_matched, but it is 'adam'"),
-        ({"learner": "adaptive", "full_batch": True}, X, Y, "full_batch must be False for the learner 'adaptive'"),
-        ({"learner": "adaptive"}, X, Y[:, :2], "a policy that turns must have at least 3 outputs to turn one sample, but there are 2"),
+        (
+            {"learner": "adam"},
+            X,
+            Y,
+            (
+                "learner must be one of reciprocal, exponentiated, natural, adaptive, step_matched, "
+                "but it is 'adam'"
+            ),
+        ),
+        (
+            {"learner": "adaptive", "full_batch": True},
+            X,
+            Y,
+            "full_batch must be False for the learner 'adaptive'",
+        ),
+        (
+            {"learner": "adaptive"},
+            X,
+            Y[:, :2],
+            "a policy that turns must have at least 3 outputs to turn one sample, but there are 2",
+        ),
         ({"scale": -1.0}, X, Y, "scale must be greater than 0, but it is -1"),
         ({"epochs": 0}, X, Y, "epochs must be a whole number of at least 1, but it is 0"),
         ({"floor": 2.0}, X, Y, "floor must be at most 1, but it is 2"),
@@ -230,10 +298,15 @@ def test_bad_input_is_refused_in_one_sentence(params, x, y, message):
 
 @pytest.mark.slow
 def test_the_example_compares_on_equal_terms(capsys):
-    rows = {(name, driven): (residuals, loss) for name, driven, residuals, loss, _ in composition_regression.main()}
+    rows = {
+        (name, driven): (residuals, loss)
+        for name, driven, residuals, loss, _ in composition_regression.main()
+    }
     printed = capsys.readouterr().out
     assert "held-back loss" in printed
     assert "R^2 = 0.9" in printed
-    assert rows["metric Gauss-Newton", "one"] == pytest.approx(rows["leaky law (physical)", "one"], rel=1e-9)
+    assert rows["metric Gauss-Newton", "one"] == pytest.approx(
+        rows["leaky law (physical)", "one"], rel=1e-9
+    )
     assert rows["metric Gauss-Newton", "one"][1] < rows["exponentiated gradient", "one"][1]
     assert {residuals for (_, driven), (residuals, _) in rows.items() if driven == "all"} == {60}

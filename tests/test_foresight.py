@@ -1,4 +1,6 @@
-"""Policies that look ahead choose what plain enumeration chooses, and never regret it when they see to the end."""
+"""Policies that look ahead choose what plain enumeration chooses, and never regret it when they see
+to the end.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -19,33 +21,60 @@ MIXED = (Action(), Action(0.5, 0.7), Action(-2.0), Action(0.0, 0.5))
 def problem(widths=(3, 3, 3), epochs=1, seed=0):
     net = wh.Network.random(widths, imbalance=4.0, floor=0.1, seed=seed)
     task = wh.Task.random(widths[0], widths[-1], seed=seed + 1)
-    order, turns = schedule.permuted(widths[0] + 3, epochs, seed), schedule.fair_turns((widths[0] + 3) * epochs, seed)
+    order, turns = (
+        schedule.permuted(widths[0] + 3, epochs, seed),
+        schedule.fair_turns((widths[0] + 3) * epochs, seed),
+    )
     return net, task, order, turns
 
 
 def trained(policy, *given, **options):
     net, task, order, turns = problem(*given)
-    return wh.train(net, task.inputs, task.targets, policy=policy, schedule=order, turns=turns, **options)
+    return wh.train(
+        net, task.inputs, task.targets, policy=policy, schedule=order, turns=turns, **options
+    )
 
 
 def many(count, depth=2, epochs=3, seed=0):
     rng = np.random.default_rng(seed)
-    nets = wh.stack([wh.Network.random((3,) * (depth + 1), imbalance=8 * rng.random(), floor=0.1, seed=rng) for _ in range(count)])
+    nets = wh.stack(
+        [
+            wh.Network.random((3,) * (depth + 1), imbalance=8 * rng.random(), floor=0.1, seed=rng)
+            for _ in range(count)
+        ]
+    )
     tasks = [wh.Task.random(3, 3, seed=rng) for _ in range(count)]
     order = np.stack([schedule.permuted(6, epochs, rng) for _ in range(count)])
     turns = np.stack([schedule.fair_turns(order.shape[1], rng) for _ in range(count)])
-    return nets, (np.stack([t.inputs for t in tasks]), np.stack([t.targets for t in tasks])), {"schedule": order, "turns": turns}
+    return (
+        nets,
+        (np.stack([t.inputs for t in tasks]), np.stack([t.targets for t in tasks])),
+        {"schedule": order, "turns": turns},
+    )
 
 
-def by_enumeration(net, task, order, turns, actions, horizon, scale, omega=1.0, mu=0.1, believed=None):
-    """The second route: try, roll out, compare, in plain NumPy. Answers with the choices and the last layers."""
+def by_enumeration(
+    net, task, order, turns, actions, horizon, scale, omega=1.0, mu=0.1, believed=None
+):
+    """The second route: try, roll out, compare, in plain NumPy.
+
+    Answers with the choices and the last layers.
+    """
     here, rates = oracle.arrays(net)
     inputs, targets = np.asarray(task.inputs), np.asarray(task.targets)
     believed = order if believed is None else believed
 
     def scores(at, sample):
         skew = wh.quarter_turn(targets.shape[1])
-        return oracle.turn_scores(at, rates, inputs, targets, sample, lambda k: np.linalg.inv(k + mu * np.eye(len(k))), skew=skew)
+        return oracle.turn_scores(
+            at,
+            rates,
+            inputs,
+            targets,
+            sample,
+            lambda k: np.linalg.inv(k + mu * np.eye(len(k))),
+            skew=skew,
+        )
 
     def size(at, score):
         return scale / max(1.0, oracle.score_range(at, score))
@@ -57,7 +86,9 @@ def by_enumeration(net, task, order, turns, actions, horizon, scale, omega=1.0, 
         b, r = scores(at, sample)
         mix = lambda a: [s + a * t for s, t in zip(b, r, strict=True)]  # noqa: E731
         amount, fraction = omega * action[0], action[1]
-        step = fraction * (size(at, b) if amount == 0 else min(size(at, mix(amount)), size(at, mix(-amount))))
+        step = fraction * (
+            size(at, b) if amount == 0 else min(size(at, mix(amount)), size(at, mix(-amount)))
+        )
         return moved(at, mix(turn * amount), step)
 
     def end(at, update):
@@ -110,10 +141,14 @@ def test_a_wrong_schedule_is_believed():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("actions", [TURNS, steps(1.0, 0.75, 0.25), MIXED[:3]], ids=["turns", "steps", "mixed"])
+@pytest.mark.parametrize(
+    "actions", [TURNS, steps(1.0, 0.75, 0.25), MIXED[:3]], ids=["turns", "steps", "mixed"]
+)
 def test_who_sees_to_the_end_never_finishes_behind(actions):
     nets, data, plan = many(24)
-    result = wh.train_many(nets, *data, policy=rollout(0.2, horizon=None, actions=actions), **plan, record=True)
+    result = wh.train_many(
+        nets, *data, policy=rollout(0.2, horizon=None, actions=actions), **plan, record=True
+    )
     assert result.gap.max() <= 1e-15
     assert result.gap.min() < -1e-7
     assert result.closure.max() <= 1e-14
@@ -129,12 +164,16 @@ def test_who_sees_nothing_ahead_takes_the_best_next_loss():
 
 def test_a_negative_amount_turns_against_the_schedule():
     policy = rollout(0.2, horizon=None)
-    one, other = (trained(policy, (3, 3, 3), 2, flip=flip) for flip in (False, True))  # so that one of them turns against it
+    one, other = (
+        trained(policy, (3, 3, 3), 2, flip=flip) for flip in (False, True)
+    )  # so that one of them turns against it
     assert one.updates is not None
     assert other.updates is not None
     np.testing.assert_allclose(one.updates.amount, -other.updates.amount)
     assert np.any(np.asarray(one.updates.amount) != 0)
-    assert float(one.ledger.nonreciprocal) == pytest.approx(float(other.ledger.nonreciprocal), rel=1e-13)
+    assert float(one.ledger.nonreciprocal) == pytest.approx(
+        float(other.ledger.nonreciprocal), rel=1e-13
+    )
     assert one.ledger.closed
     assert other.ledger.closed
 
@@ -182,11 +221,16 @@ def test_the_lanes_look_ahead_as_the_general_loop_does(tables, horizon):
     checked = ensemble._checked_data(nets, *data, plan["schedule"], plan["turns"])
     general = ensemble._general(nets, policy, checked, True, 1, 64)
     np.testing.assert_array_equal(lanes.choices, general.choices)
-    for ours, theirs in ((lanes.nonreciprocal, general.nonreciprocal), (lanes.native, general.native)):
+    for ours, theirs in (
+        (lanes.nonreciprocal, general.nonreciprocal),
+        (lanes.native, general.native),
+    ):
         for layer, other in zip(ours.layers, theirs.layers, strict=True):
             np.testing.assert_allclose(layer, other, rtol=1e-12)
     for term in TERMS:
-        np.testing.assert_allclose(getattr(lanes.updates, term), getattr(general.updates, term), atol=1e-15)
+        np.testing.assert_allclose(
+            getattr(lanes.updates, term), getattr(general.updates, term), atol=1e-15
+        )
     np.testing.assert_allclose(lanes.losses, general.losses, rtol=1e-12)
     assert lanes.closure.max() <= 1e-14
 
@@ -195,10 +239,19 @@ def test_the_lanes_look_ahead_as_the_general_loop_does(tables, horizon):
 def test_a_pair_of_an_ensemble_is_the_pair_alone():
     nets, data, plan = many(3)
     tables = spoilt(3, 18)
-    together = wh.train_many(nets, *data, policy=rollout([0.1, 0.2, 0.3], horizon=3, **tables), **plan, record=True)
+    together = wh.train_many(
+        nets, *data, policy=rollout([0.1, 0.2, 0.3], horizon=3, **tables), **plan, record=True
+    )
     net = jax.tree.map(lambda leaf: leaf[1], nets)
     policy = rollout(0.2, horizon=3, **{name: table[1] for name, table in tables.items()})
-    pair = wh.train(net, data[0][1], data[1][1], policy=policy, schedule=plan["schedule"][1], turns=plan["turns"][1])
+    pair = wh.train(
+        net,
+        data[0][1],
+        data[1][1],
+        policy=policy,
+        schedule=plan["schedule"][1],
+        turns=plan["turns"][1],
+    )
     assert pair.updates is not None
     assert together.choices is not None
     np.testing.assert_array_equal(together.choices[1], pair.updates.choice)
@@ -209,7 +262,16 @@ def test_a_pair_of_an_ensemble_is_the_pair_alone():
 def seen():
     net, task, order, turns = problem((3, 3, 3), 2, 5)
     plan = jnp.asarray(order), jnp.asarray(turns)
-    return look(wh.native(0.2).law, net, task.inputs, task.targets, int(order[4]), int(turns[4]), jnp.asarray(4, dtype=jnp.int32), plan)
+    return look(
+        wh.native(0.2).law,
+        net,
+        task.inputs,
+        task.targets,
+        int(order[4]),
+        int(turns[4]),
+        jnp.asarray(4, dtype=jnp.int32),
+        plan,
+    )
 
 
 @pytest.mark.slow
@@ -221,7 +283,8 @@ def test_the_costate_gives_the_derivatives_of_the_loss_ahead(seen, horizon):
     def ahead(amount):
         forward = rollout(0.2, horizon=horizon, actions=[(amount, 1.0)])
         step = reserved(policy.scale, policy.omega, seen)
-        # The step must not depend on the amount here, as it does not in the costate: the landing is made by hand.
+        # The step must not depend on the amount here, as it does not in the costate: the landing is
+        # made by hand.
         net = seen.system.stepped(seen.combined(seen.turn * amount), step)
         for at in range(5, 12 if horizon is None else min(12, 5 + horizon)):
             net = foresight.native_step(forward, net, seen.inputs, seen.targets, seen.order[at])
@@ -257,7 +320,16 @@ def test_the_costate_takes_the_best_amount_of_its_parabola():
 
     base = costate(0.2, horizon=0, order=2)
     net, task, order, turns = problem()
-    view = look(base.law, net, task.inputs, task.targets, int(order[0]), 1, 0, (jnp.asarray(order), jnp.asarray(turns)))
+    view = look(
+        base.law,
+        net,
+        task.inputs,
+        task.targets,
+        int(order[0]),
+        1,
+        0,
+        (jnp.asarray(order), jnp.asarray(turns)),
+    )
     choice = Known(base.scale, base.omega, base.gate, base.law, 0, 2).decide(view)
     assert float(choice.amount) == pytest.approx(0.3)
 
@@ -268,10 +340,14 @@ def test_three_hundred_pairs_choose_alike_on_both_roads(horizon):
     nets, data, plan = many(300, depth=4, epochs=5, seed=3)
     policy = rollout(0.1, horizon=horizon)
     lanes = wh.train_many(nets, *data, policy=policy, **plan, record=True)
-    general = ensemble._general(nets, policy, ensemble._checked_data(nets, *data, *plan.values()), True, 2, 64)
+    general = ensemble._general(
+        nets, policy, ensemble._checked_data(nets, *data, *plan.values()), True, 2, 64
+    )
     assert lanes.choices is not None
     assert general.choices is not None
-    same = (lanes.choices == general.choices).all(axis=1)  # actions that end alike to the last bits may be told apart by rounding
+    same = (lanes.choices == general.choices).all(
+        axis=1
+    )  # actions that end alike to the last bits may be told apart by rounding
     assert same.mean() > 0.98
     np.testing.assert_allclose(lanes.losses[0], general.losses[0], rtol=1e-9)
 
@@ -280,19 +356,43 @@ def test_three_hundred_pairs_choose_alike_on_both_roads(horizon):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: rollout(0.1, horizon=-1), r"horizon must be a whole number of at least 0, but it is -1"),
+        (
+            lambda: rollout(0.1, horizon=-1),
+            r"horizon must be a whole number of at least 0, but it is -1",
+        ),
         (lambda: rollout(0.0, horizon=1), r"scale must be greater than 0, but it is 0"),
         (lambda: rollout([0.1, -0.2], horizon=1), r"scale must be greater than 0, but it is -0.2"),
-        (lambda: rollout(0.1, horizon=1, actions=[]), r"actions must be pairs of an amount and a fraction, but they are \[\]"),
-        (lambda: rollout(0.1, horizon=1, actions=[1.0]), r"actions must be pairs of an amount and a fraction"),
-        (lambda: rollout(0.1, horizon=1, actions=[(0, 2)]), r"actions must take a fraction .* but action 0 takes 2"),
+        (
+            lambda: rollout(0.1, horizon=1, actions=[]),
+            r"actions must be pairs of an amount and a fraction, but they are \[\]",
+        ),
+        (
+            lambda: rollout(0.1, horizon=1, actions=[1.0]),
+            r"actions must be pairs of an amount and a fraction",
+        ),
+        (
+            lambda: rollout(0.1, horizon=1, actions=[(0, 2)]),
+            r"actions must take a fraction .* but action 0 takes 2",
+        ),
         (lambda: rollout(0.1, horizon=1, foreseen=[0.5]), r"foreseen must hold numbers of samples"),
         (lambda: costate(0.1, horizon=1, order=3), r"order must be 1 or 2, but it is 3"),
         (lambda: costate(0.1, horizon=None, omega=-1.0), r"omega must be at least 0, but it is -1"),
-        (lambda: trained(rollout(0.1, horizon=1, foreseen=[0, 1])), r"foreseen must have shape \(6,\), but its shape is \(2,\)"),
-        (lambda: trained(rollout(0.1, horizon=1, foreseen=[9] * 6)), r"foreseen must name samples from 0 to 5, but one is 9"),
-        (lambda: trained(rollout(0.1, horizon=1, errors=np.zeros((6, 2)))), r"errors must have shape \(6, 3\), but its shape is \(6, 2\)"),
-        (lambda: trained(rollout([0.1, 0.2], horizon=1)), r"scale must be one number, but its shape is \(2,\)"),
+        (
+            lambda: trained(rollout(0.1, horizon=1, foreseen=[0, 1])),
+            r"foreseen must have shape \(6,\), but its shape is \(2,\)",
+        ),
+        (
+            lambda: trained(rollout(0.1, horizon=1, foreseen=[9] * 6)),
+            r"foreseen must name samples from 0 to 5, but one is 9",
+        ),
+        (
+            lambda: trained(rollout(0.1, horizon=1, errors=np.zeros((6, 2)))),
+            r"errors must have shape \(6, 3\), but its shape is \(6, 2\)",
+        ),
+        (
+            lambda: trained(rollout([0.1, 0.2], horizon=1)),
+            r"scale must be one number, but its shape is \(2,\)",
+        ),
     ],
 )
 def test_a_bad_foresight_is_refused_in_one_sentence(make, message):

@@ -1,4 +1,7 @@
-"""The rules of the house: which module may know which, what an import may do, and what no file may hold."""
+"""The rules of the house.
+
+Which module may know which, what an import may do, and what no file may hold.
+"""
 
 import ast
 import inspect
@@ -13,8 +16,14 @@ import whorl
 
 SOURCE = Path(whorl.__file__).parent
 PAGE = Path(__file__).parent.parent / "docs" / "architecture.md"
-ORDER = re.findall(r"`(\w+)(?:\.py|/)`(?=[^\n]* \|)", PAGE.read_text().split("## Contracts")[0])  # the order that the page shows is the law
-PUBLIC = [name for name, value in vars(whorl).items() if not name.startswith("_") and not inspect.ismodule(value)]
+ORDER = re.findall(
+    r"`(\w+)(?:\.py|/)`(?=[^\n]* \|)", PAGE.read_text().split("## Contracts")[0]
+)  # the order that the page shows is the law
+PUBLIC = [
+    name
+    for name, value in vars(whorl).items()
+    if not name.startswith("_") and not inspect.ismodule(value)
+]
 
 
 def arrows(source):
@@ -23,11 +32,19 @@ def arrows(source):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            base = "whorl" * bool(node.level) + "." * bool(node.level and node.module) + (node.module or "")
+            base = (
+                "whorl" * bool(node.level)
+                + "." * bool(node.level and node.module)
+                + (node.module or "")
+            )
             names = [f"{base}.{alias.name}" for alias in node.names] if base == "whorl" else [base]
         else:
             continue
-        yield from (name.partition(".")[2].partition(".")[0] or "whorl" for name in names if name.partition(".")[0] == "whorl")
+        yield from (
+            name.partition(".")[2].partition(".")[0] or "whorl"
+            for name in names
+            if name.partition(".")[0] == "whorl"
+        )
 
 
 def broken(name, source):
@@ -48,7 +65,11 @@ def test_a_module_knows_only_those_before_it(name):
     assert broken(name, (SOURCE / f"{name}.py").read_text()) == []
 
 
-@pytest.mark.parametrize("path", sorted(file for package in packages(SOURCE) for file in package.glob("**/*.py")), ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "path",
+    sorted(file for package in packages(SOURCE) for file in package.glob("**/*.py")),
+    ids=lambda p: p.name,
+)
 def test_a_package_knows_only_itself_and_those_before_it(path):
     package = path.relative_to(SOURCE).parts[0]
     assert [arrow for arrow in broken(package, path.read_text()) if arrow != package] == []
@@ -73,14 +94,31 @@ def test_a_broken_arrow_is_found(line, arrow):
 
 
 def test_importing_the_library_brings_in_no_optional_package():
-    optional = {"matplotlib", "plotly", "dask", "dash", "flask", "polars", "optax", "sklearn", "pandas"}
+    optional = {
+        "matplotlib",
+        "plotly",
+        "dask",
+        "dash",
+        "flask",
+        "polars",
+        "optax",
+        "sklearn",
+        "pandas",
+    }
     script = f"import sys, whorl; print(*sorted({optional} & set(sys.modules)))"
-    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split() == []
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True
+        ).stdout.split()
+        == []
+    )
 
 
 def test_importing_the_library_leaves_the_settings_of_jax_alone():
     script = "import jax; was = dict(jax.config.values); import whorl; print(jax.config.values == was, jax.config.read('jax_enable_x64'))"
-    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split() == ["True", "False"]
+    assert subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    ).stdout.split() == ["True", "False"]
 
 
 @pytest.mark.parametrize("name", PUBLIC)
@@ -94,12 +132,20 @@ def test_a_public_name_says_what_it_is(name):
 def test_no_file_names_a_place_on_one_machine_or_a_package_registry():
     roots = ["home", "root", "work", "tmp", "Users", "mnt", "opt", "private"]
     hosts = ["pypi", "pythonhosted", "anaconda", "jfrog", "artifactory"]
-    place = re.compile(rf"(?<![\w.~$)}}>*-])/({'|'.join(roots)})/|[A-Z]:\\\\?Users|://[^\s/]*({'|'.join(hosts)})".encode())
+    place = re.compile(
+        rf"(?<![\w.~$)}}>*-])/({'|'.join(roots)})/|[A-Z]:\\\\?Users|://[^\s/]*({'|'.join(hosts)})".encode()
+    )
     listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     home = Path(__file__).parent.parent
-    names = subprocess.run(listing, cwd=home, capture_output=True, text=True, check=True).stdout.split("\0")
+    names = subprocess.run(
+        listing, cwd=home, capture_output=True, text=True, check=True
+    ).stdout.split("\0")
     files = [home / name for name in names if (home / name).is_file()]
     assert home / "pyproject.toml" in files
-    assert [f"{path.name}: {found.group()}" for path in files for found in place.finditer(path.read_bytes())] == []
+    assert [
+        f"{path.name}: {found.group()}"
+        for path in files
+        for found in place.finditer(path.read_bytes())
+    ] == []
     assert place.search(b"see " + b"/".join([b"", b"home", b"me", b"x"]))
     assert place.search(b":".join([b"https", b"//pypi.org/simple"]))

@@ -1,4 +1,7 @@
-"""Which score fields are gradients: rock-paper-scissors by hand, potentials, blocks that mix, and the laws of the network."""
+"""Which score fields are gradients.
+
+Rock-paper-scissors by hand, potentials, blocks that mix, and the laws of the network.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -26,7 +29,11 @@ def polynomial(point):
 
 def potential(point):
     """A smooth function of both blocks."""
-    return jnp.sin(point[0] @ (FIRST @ point[1])) + jnp.sum(jnp.exp(point[0] * point[0][::-1])) + jnp.sum(jnp.log(point[1]) * point[1] ** 2)
+    return (
+        jnp.sin(point[0] @ (FIRST @ point[1]))
+        + jnp.sum(jnp.exp(point[0] * point[0][::-1]))
+        + jnp.sum(jnp.log(point[1]) * point[1] ** 2)
+    )
 
 
 def descent(net, law, selected):
@@ -43,8 +50,15 @@ def descent(net, law, selected):
 @pytest.mark.parametrize("p", [[1 / 3, 1 / 3, 1 / 3], [0.5, 0.2, 0.3], [0.01, 0.98, 0.01]])
 def test_rock_paper_scissors_has_the_one_form_found_by_hand(p):
     found = wh.integrability(wh.rock_paper_scissors, [np.array(p)])
-    np.testing.assert_allclose(wh.one_form(wh.rock_paper_scissors, [np.array(p)]), [1 - 3 * p[1], 3 * p[0] - 1], rtol=0, atol=1e-15)
-    np.testing.assert_array_equal(wh.exterior_derivative(wh.rock_paper_scissors, [np.array(p)]), [[0, 6], [-6, 0]])
+    np.testing.assert_allclose(
+        wh.one_form(wh.rock_paper_scissors, [np.array(p)]),
+        [1 - 3 * p[1], 3 * p[0] - 1],
+        rtol=0,
+        atol=1e-15,
+    )
+    np.testing.assert_array_equal(
+        wh.exterior_derivative(wh.rock_paper_scissors, [np.array(p)]), [[0, 6], [-6, 0]]
+    )
     np.testing.assert_allclose(found.rotation, 1, rtol=1e-15)
     assert not found.closed
 
@@ -62,9 +76,15 @@ def test_rock_paper_scissors_circulates_six_times_the_area_it_goes_around(corner
     area = (x @ np.roll(y, -1) - y @ np.roll(x, -1)) / 2
     loop = np.stack([x, y, 1 - x - y], axis=1)
     np.testing.assert_allclose(wh.circulation(wh.rock_paper_scissors, [loop]), 6 * area, rtol=1e-13)
-    np.testing.assert_allclose(wh.circulation(wh.rock_paper_scissors, [loop[::-1]]), -6 * area, rtol=1e-13)
-    layer = np.stack([loop, loop[::-1], loop], axis=-1)  # three columns, of which the second goes the other way round
-    np.testing.assert_allclose(wh.circulation(wh.rock_paper_scissors, [layer]), 6 * area, rtol=1e-13)
+    np.testing.assert_allclose(
+        wh.circulation(wh.rock_paper_scissors, [loop[::-1]]), -6 * area, rtol=1e-13
+    )
+    layer = np.stack(
+        [loop, loop[::-1], loop], axis=-1
+    )  # three columns, of which the second goes the other way round
+    np.testing.assert_allclose(
+        wh.circulation(wh.rock_paper_scissors, [layer]), 6 * area, rtol=1e-13
+    )
 
 
 def test_rock_paper_scissors_goes_around_and_keeps_its_invariant():
@@ -72,10 +92,20 @@ def test_rock_paper_scissors_goes_around_and_keeps_its_invariant():
     motion = jax.jit(lambda p: velocity(p, wh.rock_paper_scissors((p,))[0]))
 
     path = solve_ivp(
-        lambda _, p: np.asarray(motion(p)), (0, 30), start, method="DOP853", rtol=1e-12, atol=1e-14, events=lambda _, p: p[0] - start[0]
+        lambda _, p: np.asarray(motion(p)),
+        (0, 30),
+        start,
+        method="DOP853",
+        rtol=1e-12,
+        atol=1e-14,
+        events=lambda _, p: p[0] - start[0],
     )
     np.testing.assert_allclose(np.prod(path.y, axis=0), np.prod(start), rtol=1e-9)
-    returns = [p for t, p in zip(path.t_events[0], path.y_events[0], strict=True) if t > 1 and np.abs(p - start).max() < 0.01]
+    returns = [
+        p
+        for t, p in zip(path.t_events[0], path.y_events[0], strict=True)
+        if t > 1 and np.abs(p - start).max() < 0.01
+    ]
     assert len(returns) >= 2
     np.testing.assert_allclose(returns, np.tile(start, (len(returns), 1)), rtol=0, atol=1e-7)
     assert np.ptp(path.y[0]) > 0.2
@@ -86,7 +116,9 @@ def test_the_gradient_of_a_potential_is_closed_over_all_blocks():
     found = wh.integrability(jax.grad(potential), POINT)
     assert found.closed
     np.testing.assert_allclose(found.exterior, np.zeros((5, 5)), atol=1e-13)
-    assert str(found).startswith("This field can be a gradient here: the rotational share of its derivative is ")
+    assert str(found).startswith(
+        "This field can be a gradient here: the rotational share of its derivative is "
+    )
 
 
 @pytest.mark.slow
@@ -133,18 +165,27 @@ def test_the_exterior_derivative_agrees_with_a_complex_step():
         moved[block][entry] += 1j * oracle.H
         moved[block][-1] -= 1j * oracle.H
         first, second = polynomial(moved)
-        slopes[:, column] = np.imag(np.concatenate([(first - first[-1])[:-1], (second - second[-1])[:-1]])) / oracle.H
-    np.testing.assert_allclose(wh.exterior_derivative(polynomial, POINT), slopes.T - slopes, rtol=0, atol=1e-14)
+        slopes[:, column] = (
+            np.imag(np.concatenate([(first - first[-1])[:-1], (second - second[-1])[:-1]]))
+            / oracle.H
+        )
+    np.testing.assert_allclose(
+        wh.exterior_derivative(polynomial, POINT), slopes.T - slopes, rtol=0, atol=1e-14
+    )
 
 
 def test_the_rotational_share_is_measured_in_the_metric_of_the_simplex():
     found, frames = wh.integrability(lambda p: (FIRST @ p[1], SECOND @ p[0]), POINT), []
     for p in POINT:
-        # Zero-sum vectors over the root of p are those orthogonal to it, and orthonormal ones there are orthonormal in the metric.
+        # Zero-sum vectors over the root of p are those orthogonal to it, and orthonormal ones there
+        # are orthonormal in the metric.
         spare = np.linalg.svd(np.sqrt(p)[None])[2][1:].T
         frames.append(np.sqrt(p)[:, None] * spare)
     upper, lower = frames[0].T @ FIRST @ frames[1], frames[1].T @ SECOND @ frames[0]
-    skew, whole = np.linalg.norm(upper - lower.T) / np.sqrt(2), np.hypot(np.linalg.norm(upper), np.linalg.norm(lower))
+    skew, whole = (
+        np.linalg.norm(upper - lower.T) / np.sqrt(2),
+        np.hypot(np.linalg.norm(upper), np.linalg.norm(lower)),
+    )
     np.testing.assert_allclose(found.rotation, skew / whole, rtol=1e-13)
 
 
@@ -158,7 +199,9 @@ def test_the_rotational_share_is_the_same_whichever_entry_comes_last(order):
 
     whole = wh.integrability(polynomial, POINT).rotation
     assert 0 < whole < 1
-    np.testing.assert_allclose(wh.integrability(relabelled, (POINT[0][order], POINT[1])).rotation, whole, rtol=1e-12)
+    np.testing.assert_allclose(
+        wh.integrability(relabelled, (POINT[0][order], POINT[1])).rotation, whole, rtol=1e-12
+    )
 
 
 def test_a_score_common_to_all_entries_of_a_block_changes_nothing():
@@ -174,7 +217,9 @@ def test_a_score_common_to_all_entries_of_a_block_changes_nothing():
 
 def test_the_direct_law_with_equal_rates_follows_minus_the_gradient_of_the_loss():
     net = wh.Network.random([3, 3, 3], seed=2, floor=0.1)
-    slopes = oracle.gradient(oracle.arrays(net)[0], np.asarray(TASK.inputs), np.asarray(TASK.targets))
+    slopes = oracle.gradient(
+        oracle.arrays(net)[0], np.asarray(TASK.inputs), np.asarray(TASK.targets)
+    )
     found = wh.integrability(descent(net, wh.direct(), None), net.layers)
     assert found.closed
     wanted = np.concatenate([(slope[-1:] - slope)[:-1].T.ravel() for slope in slopes])
@@ -186,18 +231,28 @@ def test_unequal_rates_turn_the_direct_law_across_columns_but_in_none():
     plain = wh.Network.random([3, 3, 3], seed=2, floor=0.1)
     found = wh.integrability(descent(net, wh.direct(), None), net.layers)
     assert not found.closed
-    # The one-form is rho_a times minus the slope, so that two columns disagree by the difference of their rates.
+    # The one-form is rho_a times minus the slope, so that two columns disagree by the difference of
+    # their rates.
     rates = np.repeat(np.concatenate(RATES), 2)
     curvature = np.asarray(jax.jacfwd(lambda shift: _shifted(plain, shift))(jnp.zeros(12)))
-    np.testing.assert_allclose(found.exterior, curvature * (rates[None, :] - rates[:, None]), rtol=0, atol=1e-13)
+    np.testing.assert_allclose(
+        found.exterior, curvature * (rates[None, :] - rates[:, None]), rtol=0, atol=1e-13
+    )
     for block in range(0, 12, 2):
-        np.testing.assert_allclose(found.exterior[block : block + 2, block : block + 2], 0, atol=1e-15)
+        np.testing.assert_allclose(
+            found.exterior[block : block + 2, block : block + 2], 0, atol=1e-15
+        )
 
 
 def _shifted(net, shift):
     """The one-form of the direct law with the free entries of all columns moved by `shift`."""
-    moves = [jnp.concatenate([part, -part.sum(axis=0, keepdims=True)]) for part in jnp.swapaxes(shift.reshape(2, 3, 2), 1, 2)]
-    scores = descent(net, wh.direct(), None)([layer + move for layer, move in zip(net.layers, moves, strict=True)])
+    moves = [
+        jnp.concatenate([part, -part.sum(axis=0, keepdims=True)])
+        for part in jnp.swapaxes(shift.reshape(2, 3, 2), 1, 2)
+    ]
+    scores = descent(net, wh.direct(), None)(
+        [layer + move for layer, move in zip(net.layers, moves, strict=True)]
+    )
     return jnp.concatenate([(score - score[-1:])[:-1].T.ravel() for score in scores])
 
 
@@ -223,7 +278,11 @@ def test_entries_off_the_support_do_not_count():
     assert found.one_form.shape == (6,)
     assert float(found.rotation) < 1e-14
     (s,) = wh.rock_paper_scissors((jnp.array([0.25, 0.0, 0.75]),))
-    np.testing.assert_allclose(wh.one_form(wh.rock_paper_scissors, [np.array([0.25, 0.0, 0.75])]), [s[0] - s[2]], atol=1e-15)
+    np.testing.assert_allclose(
+        wh.one_form(wh.rock_paper_scissors, [np.array([0.25, 0.0, 0.75])]),
+        [s[0] - s[2]],
+        atol=1e-15,
+    )
 
 
 def test_a_constant_field_is_closed():
@@ -245,12 +304,27 @@ def test_a_given_tolerance_decides_the_verdict():
     ("point", "sentence"),
     [
         ([], "point must hold at least one block, but it is empty$"),
-        ([np.array([0.0, 1.0, 0.0])], "point must have a block that can move, but every column has a single positive entry$"),
+        (
+            [np.array([0.0, 1.0, 0.0])],
+            "point must have a block that can move, but every column has a single positive entry$",
+        ),
         ([np.array([0.7, 0.5, -0.2])], r"block 0 must be non-negative, but entry 2 is -0\.2$"),
-        ([np.array([0.5, 0.25, 0.3])], r"columns of block 0 must sum to 1, but its column sums to 1\.05$"),
+        (
+            [np.array([0.5, 0.25, 0.3])],
+            r"columns of block 0 must sum to 1, but its column sums to 1\.05$",
+        ),
         ([POINT[0], np.array([np.nan, 0.5])], "block 1 must be finite, but entry 0 is nan$"),
-        ([np.ones((1, 3))], r"block 0 must be a column or a layer of at least 2 rows, but its shape is \(1, 3\)$"),
-        ([np.full((2, 2, 2), 0.5)], r"block 0 must be a column or a layer of at least 2 rows, but its shape is \(2, 2, 2\)$"),
+        (
+            [np.ones((1, 3))],
+            r"block 0 must be a column or a layer of at least 2 rows, but its shape is \(1, 3\)$",
+        ),
+        (
+            [np.full((2, 2, 2), 0.5)],
+            (
+                r"block 0 must be a column or a layer of at least 2 rows, but its shape is \(2, 2, "
+                r"2\)$"
+            ),
+        ),
         ([np.array(0.5)], "block 0 must have 1 axes"),
     ],
 )
@@ -261,7 +335,10 @@ def test_a_point_outside_the_simplices_is_refused(ask, point, sentence):
 
 @pytest.mark.parametrize("ask", [wh.one_form, wh.exterior_derivative, wh.integrability])
 def test_a_field_with_scores_of_another_shape_is_refused(ask):
-    with pytest.raises(ValueError, match=r"field must return one score an entry, shapes \[\(3,\), \(4,\)\], but it returned \[\(3,\)\]"):
+    with pytest.raises(
+        ValueError,
+        match=r"field must return one score an entry, shapes \[\(3,\), \(4,\)\], but it returned \[\(3,\)\]",
+    ):
         ask(lambda point: (point[0],), POINT)
 
 
@@ -286,10 +363,19 @@ def test_a_negative_tolerance_is_refused():
     ("loop", "sentence"),
     [
         ([], r"loop must hold at least 3 points for each block alike, but its shapes are \[\]$"),
-        ([np.tile(POINT[0], (2, 1))], r"loop must hold at least 3 points .* shapes are \[\(2, 3\)\]$"),
-        ([np.tile(POINT[0], (3, 1)), np.tile(POINT[1], (4, 1))], r"loop must hold at least 3 points .* \[\(3, 3\), \(4, 4\)\]$"),
+        (
+            [np.tile(POINT[0], (2, 1))],
+            r"loop must hold at least 3 points .* shapes are \[\(2, 3\)\]$",
+        ),
+        (
+            [np.tile(POINT[0], (3, 1)), np.tile(POINT[1], (4, 1))],
+            r"loop must hold at least 3 points .* \[\(3, 3\), \(4, 4\)\]$",
+        ),
         ([POINT[0]], r"loop must hold at least 3 points .* \[\(3,\)\]$"),
-        ([np.array([[0.5, 0.2, 0.3], [0.6, 0.5, -0.1], [0.2, 0.3, 0.5]])], "block 0 must be non-negative"),
+        (
+            [np.array([[0.5, 0.2, 0.3], [0.6, 0.5, -0.1], [0.2, 0.3, 0.5]])],
+            "block 0 must be non-negative",
+        ),
     ],
 )
 def test_a_loop_that_is_none_is_refused(loop, sentence):
@@ -299,14 +385,19 @@ def test_a_loop_that_is_none_is_refused(loop, sentence):
 
 def test_a_circulation_that_is_undefined_is_refused():
     with pytest.raises(ValueError, match="the circulation must be finite"):
-        wh.circulation(lambda point: (point[0] * np.inf,), [np.random.default_rng(0).dirichlet(np.ones(3), size=4)])
+        wh.circulation(
+            lambda point: (point[0] * np.inf,),
+            [np.random.default_rng(0).dirichlet(np.ones(3), size=4)],
+        )
 
 
 MIDDLE = np.array([0.5, 0.3, 0.2])
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
-@pytest.mark.parametrize("column", [MIDDLE, np.array([0.98, 0.01, 0.01]), np.array([0.01, 0.01, 0.98])])
+@pytest.mark.parametrize(
+    "column", [MIDDLE, np.array([0.98, 0.01, 0.01]), np.array([0.01, 0.01, 0.98])]
+)
 def test_a_gradient_is_closed_and_a_circulation_is_not_in_either_precision(kind, column):
     point = (column.astype(kind),)
     assert wh.integrability(lambda at: (jnp.log(at[0]),), point).verdict == "closed"

@@ -14,7 +14,10 @@ from whorl.krylov import _answer
 from whorl.systems import _wide
 from whorl.systems.layered import jet
 
-THREE, SIX = wh.Network.random((3, 3, 3), seed=2, floor=0.1), wh.Task.random(3, 3, seed=3)  # of rank 6 among 12 modes
+THREE, SIX = (
+    wh.Network.random((3, 3, 3), seed=2, floor=0.1),
+    wh.Task.random(3, 3, seed=3),
+)  # of rank 6 among 12 modes
 
 
 @pytest.fixture(scope="module")
@@ -29,10 +32,14 @@ def test_the_wide_response_is_the_careful_one(broad, selected):
     net, inputs, targets = broad
     response = wh.response(net, inputs, selected=selected)
     potential = targets if selected is None else targets[1:]
-    careful = [simplex.velocity(p, s) for p, s in zip(net.layers, response.scores(potential), strict=True)]
+    careful = [
+        simplex.velocity(p, s) for p, s in zip(net.layers, response.scores(potential), strict=True)
+    ]
     expected = net.forward(response.trace, careful)
     assert _wide.is_wide(net.widths)
-    np.testing.assert_allclose(response @ potential, expected, rtol=0, atol=1e-14 * float(jnp.abs(expected).max()))
+    np.testing.assert_allclose(
+        response @ potential, expected, rtol=0, atol=1e-14 * float(jnp.abs(expected).max())
+    )
 
 
 def rational(array):
@@ -41,7 +48,11 @@ def rational(array):
 
 def exactly(layers, inputs, potential):
     """K v in exact arithmetic: scores, less their average, times the columns, carried forward."""
-    layers, flows, fields = [rational(layer) for layer in layers], [rational(inputs)], [rational(potential)]
+    layers, flows, fields = (
+        [rational(layer) for layer in layers],
+        [rational(inputs)],
+        [rational(potential)],
+    )
     for layer, back in zip(layers, reversed(layers[1:]), strict=False):
         flows.append(flows[-1] @ layer.T)
         fields.append(fields[-1] @ back)
@@ -54,7 +65,10 @@ def exactly(layers, inputs, potential):
 
 
 def near_a_vertex(width, distance):
-    """Three inputs, a wide layer and three outputs; every column has all but `distance` at one entry."""
+    """Three inputs, a wide layer and three outputs.
+
+    Every column has all but `distance` at one entry.
+    """
     rng = np.random.default_rng(0)
     layers = []
     for columns, rows in ((3, width), (width, 3)):
@@ -75,7 +89,10 @@ def test_no_digit_is_lost_near_a_vertex_whatever_the_width(width, distance):
         rows = slice(None) if selected is None else slice(1)
         moved, velocities = exactly(layers, inputs[rows], potential[rows])
         driven = wh.response(wh.Network(layers), inputs, selected=selected)
-        for found in (driven @ potential[rows], eqx.filter_jit(lambda k, v: k @ v)(driven, jnp.asarray(potential[rows]))):
+        for found in (
+            driven @ potential[rows],
+            eqx.filter_jit(lambda k, v: k @ v)(driven, jnp.asarray(potential[rows])),
+        ):
             assert np.abs(found - moved).max() < 1e-14 * np.abs(moved).max()
         for ours, wanted in zip(driven.velocities(potential[rows]), velocities, strict=True):
             assert (np.abs(ours - wanted).max(axis=0) < 1e-13 * np.abs(wanted).max()).all()
@@ -89,33 +106,52 @@ def test_the_jet_of_one_sample_keeps_its_digits_near_a_vertex():
         _, turning = wh.turn_scores(net, inputs, targets, selected=0, law=law)
         careful = net.jet(jnp.asarray(inputs), turning)
         found = wh.curvature(net, inputs, targets, selected=0, law=law)
-        np.testing.assert_allclose(found.bending, careful[2], rtol=0, atol=1e-12 * float(jnp.abs(careful[2]).max()))
+        np.testing.assert_allclose(
+            found.bending, careful[2], rtol=0, atol=1e-12 * float(jnp.abs(careful[2]).max())
+        )
 
 
 @pytest.mark.slow
 def test_the_wide_jet_is_the_careful_one(broad):
     net, inputs, targets = broad
-    found = wh.curvature(net, inputs, targets, selected=1, law=wh.rotational(base=wh.krylov(wh.leaky(0.1), tol=1e-13)))
-    _, turning = wh.turn_scores(net, inputs, targets, selected=1, law=wh.rotational(base=wh.leaky(0.1)))
+    found = wh.curvature(
+        net,
+        inputs,
+        targets,
+        selected=1,
+        law=wh.rotational(base=wh.krylov(wh.leaky(0.1), tol=1e-13)),
+    )
+    _, turning = wh.turn_scores(
+        net, inputs, targets, selected=1, law=wh.rotational(base=wh.leaky(0.1))
+    )
     first = [simplex.velocity(p, s) for p, s in zip(net.layers, turning, strict=True)]
     second = [simplex.acceleration(p, s) for p, s in zip(net.layers, turning, strict=True)]
     _, displacement, bending = jet(net, jnp.asarray(inputs), first, second)
-    np.testing.assert_allclose(found.displacement, displacement, rtol=0, atol=1e-12 * float(jnp.abs(displacement).max()))
-    np.testing.assert_allclose(found.bending, bending, rtol=0, atol=1e-12 * float(jnp.abs(bending).max()))
+    np.testing.assert_allclose(
+        found.displacement, displacement, rtol=0, atol=1e-12 * float(jnp.abs(displacement).max())
+    )
+    np.testing.assert_allclose(
+        found.bending, bending, rtol=0, atol=1e-12 * float(jnp.abs(bending).max())
+    )
 
 
 @pytest.mark.slow
 def test_a_krylov_base_turns_without_building_the_response(broad, monkeypatch):
     net, inputs, targets = broad
     monkeypatch.setattr(type(wh.response(net, inputs)), "dense", None)
-    pair = wh.rotational(base=wh.krylov(wh.leaky(0.1))).parts(wh.response(net, inputs, selected=0), wh.residual(net, inputs, targets)[:1])
+    pair = wh.rotational(base=wh.krylov(wh.leaky(0.1))).parts(
+        wh.response(net, inputs, selected=0), wh.residual(net, inputs, targets)[:1]
+    )
     assert all(bool(jnp.all(jnp.isfinite(part))) for part in pair)
 
 
 @pytest.mark.parametrize(
     "law",
     [
-        *(pytest.param(law, marks=pytest.mark.slow) for law in (wh.leaky(0.1), wh.leaky(1e-3), wh.repair())),
+        *(
+            pytest.param(law, marks=pytest.mark.slow)
+            for law in (wh.leaky(0.1), wh.leaky(1e-3), wh.repair())
+        ),
         wh.spectral(lambda x: x / (1 + x)),
     ],
 )
@@ -131,7 +167,9 @@ def test_lanczos_reaches_the_dense_answer(law):
 def test_lanczos_works_on_a_rank_deficient_joint_response():
     net, task = wh.Network.random((3, 3, 3), seed=2, floor=0.1), wh.Task.random(3, 3, seed=3)
     response, error = wh.response(net, task.inputs), wh.residual(net, task.inputs, task.targets)
-    np.testing.assert_allclose(wh.krylov(wh.leaky(0.1))(response, error), wh.leaky(0.1)(response, error), atol=1e-12)
+    np.testing.assert_allclose(
+        wh.krylov(wh.leaky(0.1))(response, error), wh.leaky(0.1)(response, error), atol=1e-12
+    )
 
 
 def test_lanczos_shows_a_law_the_largest_eigenvalue_first():
@@ -145,7 +183,9 @@ def test_lanczos_runs_under_jit(base):
     net, task = wh.Network.random((3, 3, 3), seed=2, floor=0.1), wh.Task.random(3, 3, seed=3)
     response, error = wh.response(net, task.inputs), wh.residual(net, task.inputs, task.targets)
     law = wh.krylov(base)
-    np.testing.assert_allclose(eqx.filter_jit(law)(response, error), law(response, error), atol=1e-13)
+    np.testing.assert_allclose(
+        eqx.filter_jit(law)(response, error), law(response, error), atol=1e-13
+    )
 
 
 def test_no_residual_asks_for_no_potential():
@@ -156,7 +196,9 @@ def test_no_residual_asks_for_no_potential():
 
 def test_no_residual_asks_for_no_potential_under_jit():
     net, task = wh.Network.random((3, 3, 3), seed=2, floor=0.1), wh.Task.random(3, 3, seed=3)
-    assert not np.asarray(eqx.filter_jit(wh.krylov(wh.leaky(0.1)))(wh.response(net, task.inputs), jnp.zeros((6, 3)))).any()
+    assert not np.asarray(
+        eqx.filter_jit(wh.krylov(wh.leaky(0.1)))(wh.response(net, task.inputs), jnp.zeros((6, 3)))
+    ).any()
 
 
 @pytest.mark.parametrize("size", [1e-6, 1e3])
@@ -166,17 +208,24 @@ def test_the_change_is_what_the_last_quarter_of_the_products_did(broad, size):
     start = size * response.coordinates(wh.residual(net, inputs, targets)[:1])
     (answer, change), (before, _) = (_answer(law, response, start, order) for order in (8, 6))
     assert float(change) > 1e-9
-    assert float(change) == pytest.approx(float(jnp.linalg.norm(answer - before) / jnp.linalg.norm(answer)), rel=1e-6, abs=0)
+    assert float(change) == pytest.approx(
+        float(jnp.linalg.norm(answer - before) / jnp.linalg.norm(answer)), rel=1e-6, abs=0
+    )
 
 
 def test_too_few_products_are_said_to_be_too_few(broad):
     net, inputs, targets = broad
     error = wh.residual(net, inputs, targets)[:1]
-    with pytest.raises(ValueError, match=r"most must allow enough products .* but after 3 the answer still changes by"):
+    with pytest.raises(
+        ValueError,
+        match=r"most must allow enough products .* but after 3 the answer still changes by",
+    ):
         wh.krylov(wh.leaky(1e-6), tol=1e-14, most=3)(wh.response(net, inputs, selected=0), error)
 
 
-BEYOND = np.random.default_rng(1).dirichlet(np.ones(3), 6)  # targets of no teacher: their residual has parts that nothing answers
+BEYOND = np.random.default_rng(1).dirichlet(
+    np.ones(3), 6
+)  # targets of no teacher: their residual has parts that nothing answers
 MOTION = [part - part.mean(axis=0) for part in np.random.default_rng(0).standard_normal((2, 3, 3))]
 LAWS = {
     "leaky": wh.leaky(0.1),
@@ -187,10 +236,15 @@ LAWS = {
 
 
 def along(law):
-    """A number that depends on the potential of a law, along a path of networks; for derivatives of it at 0."""
+    """A number that depends on the potential of a law, along a path of networks.
+
+    For derivatives of it at 0.
+    """
 
     def value(time):
-        net = THREE.with_blocks([layer + time * part for layer, part in zip(THREE.layers, MOTION, strict=True)])
+        net = THREE.with_blocks(
+            [layer + time * part for layer, part in zip(THREE.layers, MOTION, strict=True)]
+        )
         potential = law(wh.response(net, SIX.inputs), BEYOND - wh.predict(net, SIX.inputs))
         return jnp.sum(jnp.sin(potential) * jnp.arange(18.0).reshape(6, 3))
 
@@ -203,19 +257,30 @@ def differences(value, step=1e-4):
     return (ends[0] - 8 * ends[1] + 8 * ends[2] - ends[3]) / (12 * step)
 
 
-@pytest.mark.parametrize("name", ["leaky", "fading", *(pytest.param(name, marks=pytest.mark.slow) for name in ("repair", "direct"))])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "leaky",
+        "fading",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("repair", "direct")),
+    ],
+)
 def test_the_derivative_is_that_of_the_dense_law_past_the_rank_too(name):
     dense, ours = (float(jax.grad(along(law))(0.0)) for law in (LAWS[name], wh.krylov(LAWS[name])))
     assert ours == pytest.approx(dense, rel=1e-9)
     assert ours == pytest.approx(differences(along(LAWS[name])), rel=1e-5)
 
 
-@pytest.mark.parametrize("make", [wh.leaky, lambda mu: wh.spectral(lambda x: 1 / (x + mu))], ids=["leaky", "spectral"])
+@pytest.mark.parametrize(
+    "make", [wh.leaky, lambda mu: wh.spectral(lambda x: 1 / (x + mu))], ids=["leaky", "spectral"]
+)
 def test_the_derivative_by_a_number_in_the_law_is_that_of_the_dense_law(make):
     response, error = wh.response(THREE, SIX.inputs), wh.residual(THREE, SIX.inputs, BEYOND)
 
     def answered(wrap):
-        return lambda mu: jnp.sum(jnp.sin(wrap(make(mu))(response, error)) * jnp.arange(18.0).reshape(6, 3))
+        return lambda mu: jnp.sum(
+            jnp.sin(wrap(make(mu))(response, error)) * jnp.arange(18.0).reshape(6, 3)
+        )
 
     dense, ours = (float(jax.grad(answered(wrap))(0.1)) for wrap in (lambda law: law, wh.krylov))
     assert ours == pytest.approx(dense, rel=1e-10)
@@ -224,21 +289,33 @@ def test_the_derivative_by_a_number_in_the_law_is_that_of_the_dense_law(make):
 @pytest.mark.slow
 def test_the_leaky_law_is_differentiated_forward_and_twice():
     dense, ours = along(wh.leaky(0.1)), along(wh.krylov(wh.leaky(0.1)))
-    assert float(jax.jvp(ours, (0.0,), (1.0,))[1]) == pytest.approx(float(jax.grad(dense)(0.0)), rel=1e-10)
-    assert float(jax.grad(jax.grad(ours))(0.0)) == pytest.approx(float(jax.grad(jax.grad(dense))(0.0)), rel=1e-8)
+    assert float(jax.jvp(ours, (0.0,), (1.0,))[1]) == pytest.approx(
+        float(jax.grad(dense)(0.0)), rel=1e-10
+    )
+    assert float(jax.grad(jax.grad(ours))(0.0)) == pytest.approx(
+        float(jax.grad(jax.grad(dense))(0.0)), rel=1e-8
+    )
 
 
 def test_a_derivative_that_krylov_does_not_have_is_refused_in_one_sentence():
     ours = along(wh.krylov(LAWS["fading"]))
-    with pytest.raises(ValueError, match=r"^krylov must be differentiated in reverse mode .* but forward mode was asked for"):
+    with pytest.raises(
+        ValueError,
+        match=r"^krylov must be differentiated in reverse mode .* but forward mode was asked for",
+    ):
         jax.jvp(ours, (0.0,), (1.0,))
-    with pytest.raises(ValueError, match=r"^krylov must be differentiated once at most .* but a higher derivative was asked for"):
+    with pytest.raises(
+        ValueError,
+        match=r"^krylov must be differentiated once at most .* but a higher derivative was asked for",
+    ):
         jax.grad(jax.grad(ours))(0.0)
 
 
 def test_lanczos_refuses_a_response_that_is_not_symmetric():
     response = wh.response(THREE, SIX.inputs, adjoint=[2 * layer for layer in THREE.layers])
-    with pytest.raises(ValueError, match=r"^krylov must be asked of a response with matched adjoint"):
+    with pytest.raises(
+        ValueError, match=r"^krylov must be asked of a response with matched adjoint"
+    ):
         wh.krylov(wh.leaky(0.1))(response, np.zeros((6, 3)))
 
 
@@ -247,7 +324,10 @@ def test_lanczos_refuses_a_response_that_is_not_symmetric():
     ("make", "message"),
     [
         (lambda: wh.krylov(wh.rotational()), r"law must be a spectral law such as leaky\(0.1\)"),
-        (lambda: wh.krylov(wh.direct(), most=0), "most must be a whole number of at least 1, but it is 0"),
+        (
+            lambda: wh.krylov(wh.direct(), most=0),
+            "most must be a whole number of at least 1, but it is 0",
+        ),
         (lambda: wh.krylov(wh.direct(), tol=0.0), "tol must be greater than 0, but it is 0"),
     ],
 )

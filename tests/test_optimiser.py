@@ -1,4 +1,6 @@
-"""The optax transformations against the library's own learners, inside other people's loops, and what they refuse."""
+"""The optax transformations against the library's own learners, inside other people's loops, and
+what they refuse.
+"""
 
 import re
 from pathlib import Path
@@ -41,7 +43,9 @@ def trained(transformation, params, order, single=False, **given):
             params, state = carry
             x, y = (X[sample], Y[sample]) if single else (X[sample][None, :], Y[sample][None, :])
             grads = jax.grad(loss)(params, x, y)
-            updates, state = transformation.update(grads, state, params, **({"inputs": x, "targets": y} | given if given else {}))
+            updates, state = transformation.update(
+                grads, state, params, **({"inputs": x, "targets": y} | given if given else {})
+            )
             return (optax.apply_updates(params, updates), state), None
 
         return jax.lax.scan(body, (params, transformation.init(params)), order)[0][0]
@@ -49,28 +53,51 @@ def trained(transformation, params, order, single=False, **given):
     return run(params, jnp.asarray(order))
 
 
-GRADS = [jnp.asarray(slope) for slope in oracle.gradient(oracle.arrays(NET)[0], np.asarray(X), np.asarray(Y))]
+GRADS = [
+    jnp.asarray(slope)
+    for slope in oracle.gradient(oracle.arrays(NET)[0], np.asarray(X), np.asarray(Y))
+]
 
 
 def distance(one, other):
     return max(
-        float(np.abs(np.asarray(p) - np.asarray(q)).max()) for p, q in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
+        float(np.abs(np.asarray(p) - np.asarray(q)).max())
+        for p, q in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
     )
 
 
 def test_reciprocal_is_the_native_learner_under_the_direct_law():
-    pair = wh.train(NET, X, Y, policy=wh.native(0.3, law=wh.rotational(base=wh.direct())), epochs=30, seed=5)
-    assert distance(trained(optimiser.reciprocal(0.3, RATES), LAYERS, pair.schedule), pair.native.layers) < 1e-14
+    pair = wh.train(
+        NET, X, Y, policy=wh.native(0.3, law=wh.rotational(base=wh.direct())), epochs=30, seed=5
+    )
+    assert (
+        distance(
+            trained(optimiser.reciprocal(0.3, RATES), LAYERS, pair.schedule), pair.native.layers
+        )
+        < 1e-14
+    )
 
 
 @pytest.mark.parametrize("single", [True, False], ids=["one sample", "a batch of one"])
 def test_rotational_is_the_learner_that_always_turns(single):
     # Senses alternate from +1 unless told otherwise.
     law, turns = wh.rotational(alpha=0.7, base=wh.leaky(0.05)), np.tile([1, -1], 90)
-    pair = wh.train(NET, X, Y, policy=wh.step_matched(0.3, omega=2.0, gate="always", law=law), epochs=30, seed=5, turns=turns)
+    pair = wh.train(
+        NET,
+        X,
+        Y,
+        policy=wh.step_matched(0.3, omega=2.0, gate="always", law=law),
+        epochs=30,
+        seed=5,
+        turns=turns,
+    )
     turning = optimiser.rotational(predict, 0.3, alpha=0.7, omega=2.0, mu=0.05, rates=RATES)
     assert (
-        distance(trained(optax.chain(optax.clip(1.0), turning), LAYERS, pair.schedule, single, more=1), pair.nonreciprocal.layers) < 1e-13
+        distance(
+            trained(optax.chain(optax.clip(1.0), turning), LAYERS, pair.schedule, single, more=1),
+            pair.nonreciprocal.layers,
+        )
+        < 1e-13
     )
 
 
@@ -81,7 +108,10 @@ def stepped(columns, plus, minus, scale):
         for scores in (plus, minus)
         for p, s in zip(columns, scores, strict=True)
     ]
-    return [oracle.exponential_step(p, s, scale / max(1.0, *ranges)) for p, s in zip(columns, plus, strict=True)]
+    return [
+        oracle.exponential_step(p, s, scale / max(1.0, *ranges))
+        for p, s in zip(columns, plus, strict=True)
+    ]
 
 
 def turned(inputs, targets, omega):
@@ -91,7 +121,10 @@ def turned(inputs, targets, omega):
     error = targets - oracle.predict(layers, inputs)
     gain = np.linalg.inv(oracle.response(layers, rates, inputs) + 0.1 * np.eye(error.size))
     plus, minus = (error + way * omega * error @ oracle.three_port().T for way in (1, -1))
-    plus, minus = (oracle.scores(layers, rates, inputs, gain @ potential.ravel()) for potential in (plus, minus))
+    plus, minus = (
+        oracle.scores(layers, rates, inputs, gain @ potential.ravel())
+        for potential in (plus, minus)
+    )
     return stepped(layers, plus, minus, 0.3)
 
 
@@ -100,7 +133,9 @@ def test_a_sense_may_be_fixed_or_given_with_an_update(sense):
     wanted = turned(X[4], Y[4], 0.5 * sense)
     for fixed, given in ((sense, None), (-sense, sense), (None, sense)):
         turning = optimiser.rotational(predict, 0.3, omega=0.5, rates=RATES, turn=fixed)
-        updates, state = jax.jit(turning.update)(LAYERS, turning.init(LAYERS), LAYERS, inputs=X[4], targets=Y[4], turn=given)
+        updates, state = jax.jit(turning.update)(
+            LAYERS, turning.init(LAYERS), LAYERS, inputs=X[4], targets=Y[4], turn=given
+        )
         assert distance(optax.apply_updates(LAYERS, updates), wanted) < 1e-14
         assert int(cast(Any, state).made) == 1
 
@@ -117,7 +152,9 @@ def test_a_thousand_updates_conserve_mass_support_and_positivity(kind):
     if kind == "reciprocal":
         final = trained(optimiser.reciprocal(2.0, RATES), LAYERS, order)
     else:
-        final = trained(optimiser.rotational(predict, 2.0, omega=4.0, rates=RATES), LAYERS, order, more=1)
+        final = trained(
+            optimiser.rotational(predict, 2.0, omega=4.0, rates=RATES), LAYERS, order, more=1
+        )
     assert distance(final, LAYERS) > 0.1
     for before, after in zip(LAYERS, final, strict=True):
         np.testing.assert_array_equal(before > 0, after > 0)
@@ -126,9 +163,16 @@ def test_a_thousand_updates_conserve_mass_support_and_positivity(kind):
 
 
 def mixed(params, inputs):
-    """A user's own model: a nonlinear one that conserves nothing, with a vector and a stack of matrices among its parameters."""
+    """A user's own model.
+
+    A nonlinear one that conserves nothing, with a vector and a stack of matrices among its
+    parameters.
+    """
     hidden = jnp.tanh(2 * inputs @ params["front"].T) + params["bias"][None, :]
-    return sum(weight * hidden**2 @ layer.T for weight, layer in zip((0.3, 0.7), jnp.moveaxis(params["pair"], 2, 0), strict=True))
+    return sum(
+        weight * hidden**2 @ layer.T
+        for weight, layer in zip((0.3, 0.7), jnp.moveaxis(params["pair"], 2, 0), strict=True)
+    )
 
 
 @pytest.mark.slow
@@ -160,7 +204,8 @@ def test_a_nonlinear_model_with_a_tree_of_parameters_learns():
 
 
 def test_a_nonlinear_model_is_answered_through_its_own_jacobian():
-    # Another route: the whole Jacobian by forward mode, the mobility as a matrix, the solve in NumPy.
+    # Another route: the whole Jacobian by forward mode, the mobility as a matrix, the solve in
+    # NumPy.
     p = jnp.asarray(np.random.default_rng(5).dirichlet(np.ones(3), size=3).T)
     # Outputs that do not conserve mass: their sum is answered too.
 
@@ -175,24 +220,40 @@ def test_a_nonlinear_model_is_answered_through_its_own_jacobian():
         mobility[np.ix_(at, at)] = oracle.covariance(np.asarray(p[:, column]))
     error = np.asarray(y - model(p, x))
     gain = np.linalg.inv(jac @ mobility @ jac.T + 0.2 * np.eye(6))
-    minus, plus = ((jac.T @ gain @ (error + way * error @ oracle.three_port().T).ravel()).reshape(3, 3) for way in (1, -1))
+    minus, plus = (
+        (jac.T @ gain @ (error + way * error @ oracle.three_port().T).ravel()).reshape(3, 3)
+        for way in (1, -1)
+    )
     turning = optimiser.rotational(model, 0.3, mu=0.2, turn=-1)
     updates, _ = jax.jit(turning.update)(p, turning.init(p), p, inputs=x, targets=y)
-    assert distance(optax.apply_updates(p, updates), stepped([np.asarray(p)], [plus], [minus], 0.3)) < 1e-14
+    assert (
+        distance(optax.apply_updates(p, updates), stepped([np.asarray(p)], [plus], [minus], 0.3))
+        < 1e-14
+    )
 
 
 def test_the_envelope_shortens_the_step_of_a_wide_score_on_the_support():
-    # Off the support, at (0, 2) and (2, 1) of the first layer, a score has no say; at (0, 0) its range counts.
+    # Off the support, at (0, 2) and (2, 1) of the first layer, a score has no say; at (0, 0) its
+    # range counts.
     slopes = [np.zeros((3, 3)), np.zeros((3, 3))]
     slopes[0][0, 2], slopes[0][2, 1], slopes[0][0, 0] = -1e3, 1e3, -8.0
     straight = optimiser.reciprocal(0.4)
-    updates, _ = jax.jit(straight.update)([jnp.asarray(slope) for slope in slopes], straight.init(LAYERS), LAYERS)
+    updates, _ = jax.jit(straight.update)(
+        [jnp.asarray(slope) for slope in slopes], straight.init(LAYERS), LAYERS
+    )
     p = np.asarray(LAYERS[0])
-    wanted = [oracle.exponential_step(p, np.where(p > 0, -slopes[0], 0.0), 0.4 / 8.0), np.asarray(LAYERS[1])]
+    wanted = [
+        oracle.exponential_step(p, np.where(p > 0, -slopes[0], 0.0), 0.4 / 8.0),
+        np.asarray(LAYERS[1]),
+    ]
     assert distance(optax.apply_updates(LAYERS, updates), wanted) < 1e-15
 
 
-@pytest.mark.parametrize("wrap", [list, tuple, lambda layers: {"a": layers[0], "b": {"c": layers[1]}}], ids=["list", "tuple", "dict"])
+@pytest.mark.parametrize(
+    "wrap",
+    [list, tuple, lambda layers: {"a": layers[0], "b": {"c": layers[1]}}],
+    ids=["list", "tuple", "dict"],
+)
 def test_any_tree_of_parameters_will_do(wrap):
     params, grads = wrap(LAYERS), wrap(GRADS)
     plain = optimiser.reciprocal(0.3, RATES)
@@ -209,7 +270,9 @@ def test_one_rate_scales_the_score_and_single_precision_stays():
     results = []
     for rate, scale in ((0.5, 0.2), (1.0, 0.1)):
         transformation = optimiser.reciprocal(scale, rate)
-        results.append(jax.jit(transformation.update)(grads, transformation.init(params), params)[0])
+        results.append(
+            jax.jit(transformation.update)(grads, transformation.init(params), params)[0]
+        )
     # Below a range of one the step is the scale, and only its product with the rate counts.
     assert distance(*results) < 1e-7
     assert {leaf.dtype for leaf in jax.tree.leaves(results)} == {jnp.dtype(jnp.float32)}
@@ -219,17 +282,38 @@ def test_one_rate_scales_the_score_and_single_precision_stays():
     ("call", "message"),
     [
         (lambda: optimiser.reciprocal(0.0), "scale must be greater than 0, but it is 0"),
-        (lambda: optimiser.rotational(predict, 0.1, mu=0.0), "mu must be greater than 0, but it is 0"),
-        (lambda: optimiser.rotational(predict, 0.1, turn=2), r"turn must be \+1 or -1, or left out to alternate, but it is 2"),
-        (lambda: optimiser.reciprocal(0.1).update(LAYERS, optax.EmptyState()), "params must be given to update, .* but there are none"),
-        (lambda: optimiser.reciprocal(0.1).init({"a": X * 0.5}), r"columns of params\['a'\] must sum to 1, but column 0 sums to "),
-        (lambda: optimiser.reciprocal(0.1).init(jnp.array([0.5, 0.6])), "columns of params must sum to 1, but its column sums to 1.1"),
+        (
+            lambda: optimiser.rotational(predict, 0.1, mu=0.0),
+            "mu must be greater than 0, but it is 0",
+        ),
+        (
+            lambda: optimiser.rotational(predict, 0.1, turn=2),
+            r"turn must be \+1 or -1, or left out to alternate, but it is 2",
+        ),
+        (
+            lambda: optimiser.reciprocal(0.1).update(LAYERS, optax.EmptyState()),
+            "params must be given to update, .* but there are none",
+        ),
+        (
+            lambda: optimiser.reciprocal(0.1).init({"a": X * 0.5}),
+            r"columns of params\['a'\] must sum to 1, but column 0 sums to ",
+        ),
+        (
+            lambda: optimiser.reciprocal(0.1).init(jnp.array([0.5, 0.6])),
+            "columns of params must sum to 1, but its column sums to 1.1",
+        ),
         (
             lambda: optimiser.reciprocal(0.1).init([jnp.array([[1.5], [-0.5]])]),
             r"params\[0\] must be non-negative, but entry \(1, 0\) is -0.5",
         ),
-        (lambda: optimiser.reciprocal(0.1).init([jnp.array(1.0)]), r"params\[0\] must have 1 axes, but its shape is \(\)"),
-        (lambda: optimiser.reciprocal(0.1).init([]), "params must hold arrays of one floating type, but the types are none"),
+        (
+            lambda: optimiser.reciprocal(0.1).init([jnp.array(1.0)]),
+            r"params\[0\] must have 1 axes, but its shape is \(\)",
+        ),
+        (
+            lambda: optimiser.reciprocal(0.1).init([]),
+            "params must hold arrays of one floating type, but the types are none",
+        ),
         (
             lambda: optimiser.reciprocal(0.1, [1.0]).init(LAYERS),
             "rates must be one number or a tree like the parameters, .*, but they are ",
@@ -238,7 +322,10 @@ def test_one_rate_scales_the_score_and_single_precision_stays():
             lambda: optimiser.reciprocal(0.1, [1.0, np.ones(2)]).init(LAYERS),
             r"rates of params\[1\] must be one number or one a column, \(3,\)",
         ),
-        (lambda: optimiser.reciprocal(0.1, -1.0).init(LAYERS), r"rates of params\[0\] must be positive, but the smallest is -1"),
+        (
+            lambda: optimiser.reciprocal(0.1, -1.0).init(LAYERS),
+            r"rates of params\[0\] must be positive, but the smallest is -1",
+        ),
     ],
 )
 def test_bad_input_is_refused_in_one_sentence(call, message):
@@ -251,8 +338,14 @@ def test_bad_input_is_refused_in_one_sentence(call, message):
     [
         ({"inputs": X}, "targets must be given to update, but there are none"),
         ({"targets": Y}, "inputs must be given to update, but there are none"),
-        ({"inputs": X, "targets": Y[:2]}, r"targets must have the shape \(6, 3\) of the predictions, but their shape is \(2, 3\)"),
-        ({"inputs": X, "targets": Y, "turn": 0}, r"turn must be \+1 or -1, or left out to alternate, but it is 0"),
+        (
+            {"inputs": X, "targets": Y[:2]},
+            r"targets must have the shape \(6, 3\) of the predictions, but their shape is \(2, 3\)",
+        ),
+        (
+            {"inputs": X, "targets": Y, "turn": 0},
+            r"turn must be \+1 or -1, or left out to alternate, but it is 0",
+        ),
     ],
 )
 def test_a_turning_update_refuses_what_it_cannot_use(given, message):
@@ -266,7 +359,8 @@ def test_a_turn_needs_three_outputs():
     params = [jnp.full((2, 3), 0.5)]
     turning = optimiser.rotational(predict, 0.1)
     with pytest.raises(
-        ValueError, match=r"predict must return \(out,\) or \(samples, out\) with at least 3 outputs, but its shape is \(6, 2\)"
+        ValueError,
+        match=r"predict must return \(out,\) or \(samples, out\) with at least 3 outputs, but its shape is \(6, 2\)",
     ):
         turning.update(params, turning.init(params), params, inputs=X, targets=X[:, :2])
 
@@ -274,6 +368,8 @@ def test_a_turn_needs_three_outputs():
 def test_only_its_own_file_knows_optax_and_scikit_learn():
     source = Path(wh.__file__).parent
     for package, door in (("optax", "optimiser.py"), ("sklearn", "estimator.py")):
-        assert [path.name for path in source.glob("**/*.py") if re.search(rf"^\s*(import|from) {package}\b", path.read_text(), re.M)] == [
-            door
-        ]
+        assert [
+            path.name
+            for path in source.glob("**/*.py")
+            if re.search(rf"^\s*(import|from) {package}\b", path.read_text(), re.M)
+        ] == [door]

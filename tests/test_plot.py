@@ -12,8 +12,13 @@ import whorl as wh
 
 @pytest.fixture(scope="module")
 def account():
-    net, task = wh.Network.random((3, 3, 3), imbalance=8.0, floor=0.1, seed=3), wh.Task.random(3, 3, seed=103)
-    return wh.train(net, task.inputs, task.targets, policy=wh.adaptive(0.2), epochs=5, seed=1).ledger
+    net, task = (
+        wh.Network.random((3, 3, 3), imbalance=8.0, floor=0.1, seed=3),
+        wh.Task.random(3, 3, seed=103),
+    )
+    return wh.train(
+        net, task.inputs, task.targets, policy=wh.adaptive(0.2), epochs=5, seed=1
+    ).ledger
 
 
 def test_a_waterfall_leads_from_one_loss_to_the_other(account):
@@ -21,10 +26,17 @@ def test_a_waterfall_leads_from_one_loss_to_the_other(account):
     bars = [bar for bar in axes.patches if bar.get_width() == pytest.approx(0.62)]
     heights = [bar.get_height() for bar in bars]
     terms = [float(getattr(account.sums, term)) for term in ("even", "handedness", "step", "drift")]
-    np.testing.assert_allclose(heights, [float(account.native), *terms, float(account.nonreciprocal)])
+    np.testing.assert_allclose(
+        heights, [float(account.native), *terms, float(account.nonreciprocal)]
+    )
     for before, after in itertools.pairwise(bars[1:5]):
         assert after.get_y() == pytest.approx(before.get_y() + before.get_height())
-    assert [label.get_text() for label in axes.get_xticklabels()][1:5] == ["even", "handedness", "step", "drift"]
+    assert [label.get_text() for label in axes.get_xticklabels()][1:5] == [
+        "even",
+        "handedness",
+        "step",
+        "drift",
+    ]
 
 
 def test_a_waterfall_keeps_every_label_inside_its_axes(account):
@@ -40,19 +52,30 @@ def test_a_waterfall_keeps_every_label_inside_its_axes(account):
 
 def drawn(axes, gid):
     """The points of every line that carries a name, as (2, points)."""
-    return [np.array([np.asarray(side, dtype=float) for side in line.get_data()]) for line in axes.lines if line.get_gid() == gid]
+    return [
+        np.array([np.asarray(side, dtype=float) for side in line.get_data()])
+        for line in axes.lines
+        if line.get_gid() == gid
+    ]
 
 
 @pytest.fixture(scope="module")
 def flows():
-    """Residuals in closed form: one that only shrinks and one that turns three radians per unit time as it does."""
+    """Residuals in closed form.
+
+    One that only shrinks and one that turns three radians per unit time as it does.
+    """
     times, start = np.linspace(0.0, 2.0, 9), np.array([0.15, -0.2, 0.05])
     net, turned = wh.Network([np.full((3, 1), 1 / 3)]), wh.quarter_turn(3) @ start
     paths = {
-        name: np.exp(-times)[:, None] * (np.cos(rate * times)[:, None] * start - np.sin(rate * times)[:, None] * turned)
+        name: np.exp(-times)[:, None]
+        * (np.cos(rate * times)[:, None] * start - np.sin(rate * times)[:, None] * turned)
         for name, rate in (("straight", 0.0), ("turning", 3.0))
     }
-    return {name: wh.Flow(jnp.asarray(times), net, jnp.asarray(path[:, None]), 1) for name, path in paths.items()}, [[0.4, 0.35, 0.25]]
+    return {
+        name: wh.Flow(jnp.asarray(times), net, jnp.asarray(path[:, None]), 1)
+        for name, path in paths.items()
+    }, [[0.4, 0.35, 0.25]]
 
 
 def test_a_spiral_shows_the_residual_in_the_plane_and_the_prediction_on_the_simplex(flows):
@@ -60,7 +83,9 @@ def test_a_spiral_shows_the_residual_in_the_plane_and_the_prediction_on_the_simp
     plane, ternary = wh.plot.spiral(paths, targets).axes
     lines = drawn(plane, "path")
     for line, flow in zip(lines, paths.values(), strict=True):
-        np.testing.assert_allclose(np.hypot(*line), np.linalg.norm(np.asarray(flow.residual[:, 0]), axis=1))
+        np.testing.assert_allclose(
+            np.hypot(*line), np.linalg.norm(np.asarray(flow.residual[:, 0]), axis=1)
+        )
     directions = [np.unwrap(np.arctan2(line[1], line[0])) for line in lines]
     assert np.ptp(directions[0]) == pytest.approx(0, abs=1e-9)
     assert np.ptp(directions[1]) == pytest.approx(3.0 * 2.0)
@@ -87,8 +112,12 @@ def test_a_spiral_refuses_what_does_not_lie_on_a_triangle(flows, as_users_call_i
         wh.plot.spiral(paths, targets, sample=1)
     with pytest.raises(ValueError, match="targets must have rows of unit mass"):
         wh.plot.spiral(paths, [[0.4, 0.4, 0.4]])
-    flat = eqx.tree_at(lambda flow: flow.residual, paths["turning"], paths["turning"].residual[:, :, :2])
-    with pytest.raises(ValueError, match="flows must have 3 outputs to lie on a triangle, but the flow has 2"):
+    flat = eqx.tree_at(
+        lambda flow: flow.residual, paths["turning"], paths["turning"].residual[:, :, :2]
+    )
+    with pytest.raises(
+        ValueError, match="flows must have 3 outputs to lie on a triangle, but the flow has 2"
+    ):
         wh.plot.spiral(flat, targets)
 
 
@@ -97,7 +126,8 @@ def test_a_phase_portrait_is_coloured_by_circulation_and_says_how_much():
     (streams,) = [group for group in axes.collections if len(group.get_paths()) > 10]
     np.testing.assert_allclose(np.asarray(streams.get_array()), 6.0)
     assert "circulation" in bar.get_ylabel()
-    # The exterior derivative is 6 in coordinates in which the triangle has area one half, and sqrt(3)/4 in the picture.
+    # The exterior derivative is 6 in coordinates in which the triangle has area one half, and
+    # sqrt(3)/4 in the picture.
     ((x, y),) = drawn(axes, "loop")
     area = np.sum(x[:-1] * y[1:] - x[1:] * y[:-1]) / 2
     printed = float(axes.get_title().split("=")[1].split("$")[0])
@@ -115,19 +145,29 @@ def test_the_streamlines_of_a_gradient_run_to_its_top_and_have_no_circulation():
 def test_a_phase_portrait_refuses_a_field_that_is_none(as_users_call_it):
     with pytest.raises(ValueError, match="the field must be finite"):
         wh.plot.phase_portrait(lambda point: (point[0] / 0.0,))
-    with pytest.raises(ValueError, match="points must be a whole number of at least 8, but it is 3"):
+    with pytest.raises(
+        ValueError, match="points must be a whole number of at least 8, but it is 3"
+    ):
         wh.plot.phase_portrait(wh.rock_paper_scissors, points=3)
 
 
 def responses():
-    return [wh.response(wh.Network.random((3,) * (depth + 1), floor=0.2, seed=seed), np.eye(3)) for depth in (1, 3) for seed in (1, 2)]
+    return [
+        wh.response(wh.Network.random((3,) * (depth + 1), floor=0.2, seed=seed), np.eye(3))
+        for depth in (1, 3)
+        for seed in (1, 2)
+    ]
 
 
 def test_a_spectrum_shows_the_modes_of_every_response_by_depth():
     made = responses()
     (axes,) = wh.plot.spectrum(made).axes
     for depth in (1, 3):
-        for line, one in zip(drawn(axes, f"kept {depth}"), [one for one in made if one.system.depth == depth], strict=True):
+        for line, one in zip(
+            drawn(axes, f"kept {depth}"),
+            [one for one in made if one.system.depth == depth],
+            strict=True,
+        ):
             values = np.asarray(one.spectrum().eigenvalues)
             np.testing.assert_allclose(line[1], values / values[0], rtol=1e-6)
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["depth 1", "depth 3"]
@@ -137,7 +177,9 @@ def test_a_spectrum_opens_what_does_not_count():
     made = responses()[-1]
     values = np.asarray(made.spectrum().eigenvalues)
     (axes,) = wh.plot.spectrum(made, tol=float(values[3] / values[0]) * 1.01).axes
-    (kept,), (lost,) = ([line for line in axes.lines if line.get_gid() == f"{word} 3"] for word in ("kept", "lost"))
+    (kept,), (lost,) = (
+        [line for line in axes.lines if line.get_gid() == f"{word} 3"] for word in ("kept", "lost")
+    )
     assert (kept.get_ydata().size, lost.get_ydata().size) == (3, 3)
     assert lost.get_markerfacecolor() == "white"
 
@@ -156,14 +198,21 @@ def test_a_spectrum_reads_the_stored_table_of_a_structural_study():
     (ours,) = wh.plot.spectrum(made).axes
     for found, expected in zip(drawn(axes, "kept 3"), drawn(ours, "kept 3"), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-6)
-    with pytest.raises(ValueError, match="table must hold whole matrices over three outputs, but family 0 at depth 3 has 80 entries"):
+    with pytest.raises(
+        ValueError,
+        match="table must hold whole matrices over three outputs, but family 0 at depth 3 has 80 entries",
+    ):
         wh.plot.spectrum({name: column[1:] for name, column in table.items()})
     with pytest.raises(ValueError, match=r"table must have the columns .*, but row is missing"):
         wh.plot.spectrum({name: column for name, column in table.items() if name != "row"})
 
 
 def test_a_forest_puts_each_published_value_among_ours():
-    ours = {"gain": np.linspace(0, 1, 1001), "count": np.full(50, 25.0), "far": np.linspace(0, 1, 101)}
+    ours = {
+        "gain": np.linspace(0, 1, 1001),
+        "count": np.full(50, 25.0),
+        "far": np.linspace(0, 1, 101),
+    }
     figure = wh.plot.forest({"gain": 0.738, "count": 25, "far": -4.0}, ours)
     (axes,) = figure.axes
     marks = drawn(axes, "published")
@@ -171,7 +220,11 @@ def test_a_forest_puts_each_published_value_among_ours():
     assert marks[0][0, 0] == pytest.approx((0.738 - 0.5) / 0.475)
     assert marks[1][0, 0] == 0
     assert marks[2][0, 0] == -3
-    assert [line.get_marker() for line in axes.lines if line.get_gid() == "published"] == ["D", "D", "<"]
+    assert [line.get_marker() for line in axes.lines if line.get_gid() == "published"] == [
+        "D",
+        "D",
+        "<",
+    ]
     assert [label.get_text() for label in axes.get_yticklabels()] == ["gain", "count", "far"]
     texts = [text.get_text() for text in axes.texts]
     assert {"73.8 %", "50.0 %", "0.0 %, outside", "25", "-4"} <= set(texts)
@@ -181,7 +234,9 @@ def test_a_forest_puts_each_published_value_among_ours():
 def test_a_forest_refuses_what_it_has_nothing_to_compare_with():
     with pytest.raises(ValueError, match="distributions must hold auc, but they hold gain"):
         wh.plot.forest({"auc": 1.0}, {"gain": [1.0]})
-    with pytest.raises(ValueError, match="distribution of auc must be a row of finite numbers, but it is not"):
+    with pytest.raises(
+        ValueError, match="distribution of auc must be a row of finite numbers, but it is not"
+    ):
         wh.plot.forest({"auc": 1.0}, {"auc": [np.nan]})
     with pytest.raises(ValueError, match="published must hold at least one value, but it is empty"):
         wh.plot.forest({}, {})

@@ -28,7 +28,9 @@ def test_a_view_holds_the_scores_of_the_leaky_controller(problem, views):
     layers, rates = [np.asarray(p) for p in net.layers], [np.asarray(r) for r in net.rates]
     inputs, targets = np.asarray(task.inputs), np.asarray(task.targets)
     for sample, view in enumerate(views):
-        b, r = oracle.turn_scores(layers, rates, inputs, targets, sample, lambda k: np.linalg.inv(k + 0.1 * np.eye(3)))
+        b, r = oracle.turn_scores(
+            layers, rates, inputs, targets, sample, lambda k: np.linalg.inv(k + 0.1 * np.eye(3))
+        )
         for ours, theirs in zip((*view.straight, *view.turning), (*b, *r), strict=True):
             np.testing.assert_allclose(ours, theirs, atol=1e-14)
 
@@ -36,7 +38,9 @@ def test_a_view_holds_the_scores_of_the_leaky_controller(problem, views):
 def test_the_ratio_of_a_view_is_that_of_the_curvature(problem, views):
     net, task = problem
     for sample, view in enumerate(views):
-        there = wh.curvature(net, task.inputs, task.targets, selected=sample, law=wh.rotational(base=wh.leaky(0.1)))
+        there = wh.curvature(
+            net, task.inputs, task.targets, selected=sample, law=wh.rotational(base=wh.leaky(0.1))
+        )
         np.testing.assert_allclose(view.ratio, there.ratio, rtol=1e-12)
 
 
@@ -44,9 +48,13 @@ def test_the_envelope_bounds_the_range_of_an_applied_score(problem, views):
     net, _ = problem
     for view in views:
         layers, scores = [np.asarray(p) for p in net.layers], [np.asarray(s) for s in view.straight]
-        assert float(net.spread(view.straight)) == pytest.approx(oracle.score_range(layers, scores), rel=1e-15)
+        assert float(net.spread(view.straight)) == pytest.approx(
+            oracle.score_range(layers, scores), rel=1e-15
+        )
         size = envelope(jnp.asarray(0.2), net, [100.0 * s for s in view.straight])
-        assert float(size) == pytest.approx(0.2 / (100.0 * oracle.score_range(layers, scores)), rel=1e-14)
+        assert float(size) == pytest.approx(
+            0.2 / (100.0 * oracle.score_range(layers, scores)), rel=1e-14
+        )
 
 
 def test_a_small_score_takes_the_whole_scale(problem, views):
@@ -70,9 +78,14 @@ def test_native_takes_the_full_step_and_never_turns(views):
 
 def test_step_matched_keeps_room_for_both_senses_even_when_the_gate_is_shut(views):
     for view in views:
-        shut, wide = wh.step_matched(0.2, gate="never").decide(view), wh.step_matched(0.2, gate="always").decide(view)
+        shut, wide = (
+            wh.step_matched(0.2, gate="never").decide(view),
+            wh.step_matched(0.2, gate="always").decide(view),
+        )
         widest = max(float(view.system.spread(view.combined(sign))) for sign in (1.0, -1.0))
-        assert float(shut.step) == float(wide.step) == pytest.approx(0.2 / max(1.0, widest), rel=1e-15)
+        assert (
+            float(shut.step) == float(wide.step) == pytest.approx(0.2 / max(1.0, widest), rel=1e-15)
+        )
         assert (float(shut.amount), float(wide.amount)) == (0.0, 1.0)
 
 
@@ -109,7 +122,14 @@ def test_a_policy_of_ones_own_is_a_few_lines(problem):
 
     net, task = problem
     base = wh.native(0.2)
-    pair = wh.train(net, task.inputs, task.targets, policy=Half(base.scale, base.omega, base.gate, base.law), epochs=2, seed=0)
+    pair = wh.train(
+        net,
+        task.inputs,
+        task.targets,
+        policy=Half(base.scale, base.omega, base.gate, base.law),
+        epochs=2,
+        seed=0,
+    )
     assert pair.ledger.closed
     assert float(jnp.abs(pair.ledger.sums.step)) > 0
 

@@ -17,7 +17,10 @@ def test_a_fixed_order_repeats_itself():
 
 
 def test_the_same_seed_draws_the_same_run():
-    first, second = schedule.drawn(6, 5, 9, "permuted", None), schedule.drawn(6, 5, 9, "permuted", None)
+    first, second = (
+        schedule.drawn(6, 5, 9, "permuted", None),
+        schedule.drawn(6, 5, 9, "permuted", None),
+    )
     assert all((a == b).all() for a, b in zip(first, second, strict=True))
 
 
@@ -34,17 +37,41 @@ def test_turns_are_fair_coins():
         ((6, None, 0, "permuted", None), "epochs must be a whole number"),
         ((6, 0, 0, "permuted", None), "epochs must be a whole number of at least 1, but it is 0"),
         ((6, 2.5, 0, "fixed", None), "epochs must be a whole number of at least 1, but it is 2.5"),
-        ((6, 2, None, "permuted", None), "seed must be a non-negative whole number to draw a permuted schedule, but it is None"),
-        ((6, 2, None, "fixed", None), "seed must be a non-negative whole number to draw a fair turn, but it is None"),
-        ((6, 2, -1, "permuted", None), "seed must be a non-negative whole number or a NumPy Generator, but it is -1"),
-        ((6, 2, 0, "sorted", None), "schedule must be 'permuted', 'fixed' or a row of samples, but it is 'sorted'"),
+        (
+            (6, 2, None, "permuted", None),
+            "seed must be a non-negative whole number to draw a permuted schedule, but it is None",
+        ),
+        (
+            (6, 2, None, "fixed", None),
+            "seed must be a non-negative whole number to draw a fair turn, but it is None",
+        ),
+        (
+            (6, 2, -1, "permuted", None),
+            "seed must be a non-negative whole number or a NumPy Generator, but it is -1",
+        ),
+        (
+            (6, 2, 0, "sorted", None),
+            "schedule must be 'permuted', 'fixed' or a row of samples, but it is 'sorted'",
+        ),
         ((6, None, 0, [0, 6], None), "schedule must name samples from 0 to 5, but entry 1 is 6"),
         ((6, None, 0, [0.5], None), "schedule must be a row of whole numbers"),
         ((6, None, 0, [], None), "schedule must be a row of whole numbers"),
-        ((6, None, 0, 3, None), r"schedule must be a row of whole numbers, but its shape is \(\) and its type int64"),
-        ((6, None, 0, [[0, 1]], None), r"schedule must be a row of whole numbers, but its shape is \(1, 2\) and its type int64"),
+        (
+            (6, None, 0, 3, None),
+            r"schedule must be a row of whole numbers, but its shape is \(\) and its type int64",
+        ),
+        (
+            (6, None, 0, [[0, 1]], None),
+            (
+                r"schedule must be a row of whole numbers, but its shape is \(1, 2\) and its type "
+                r"int64"
+            ),
+        ),
         ((6, 2, 0, [0, 1], None), "epochs must be left out where a schedule is given, but it is 2"),
-        ((6, None, 0, [0, 1], [1]), r"turns must have one entry an update, 2, but the shape is \(1,\)"),
+        (
+            (6, None, 0, [0, 1], [1]),
+            r"turns must have one entry an update, 2, but the shape is \(1,\)",
+        ),
         ((6, None, 0, [0, 1], [1, 0]), r"turns must be \+1 or -1, but entry 1 is 0"),
     ],
 )

@@ -1,4 +1,7 @@
-"""One column: how it may move and how it steps, against plain NumPy, complex steps, exact fractions and nashpy."""
+"""One column.
+
+How it may move and how it steps, against plain NumPy, complex steps, exact fractions and nashpy.
+"""
 
 import math
 from fractions import Fraction
@@ -26,7 +29,9 @@ SPARSE = np.array([[0.25, 0.5, 0.0], [0.25, 0.0, 1.0], [0.25, 0.2, 0.0], [0.25, 
 
 
 def test_velocity_is_the_covariance_times_the_score():
-    expected = np.stack([oracle.covariance(p) @ s for p, s in zip(COLUMNS.T, PUSH.T, strict=True)], axis=1)
+    expected = np.stack(
+        [oracle.covariance(p) @ s for p, s in zip(COLUMNS.T, PUSH.T, strict=True)], axis=1
+    )
     found = np.asarray(simplex.velocity(jnp.asarray(COLUMNS), jnp.asarray(PUSH)))
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-15)
     np.testing.assert_allclose(found.sum(axis=0), 0, atol=1e-15)
@@ -34,9 +39,13 @@ def test_velocity_is_the_covariance_times_the_score():
 
 @given(strategies.columns(SHAPE, sparse=True), SCORES)
 def test_velocity_is_the_covariance_times_the_score_on_extreme_columns(layer, score):
-    expected = np.stack([oracle.covariance(p) @ s for p, s in zip(layer.T, score.T, strict=True)], axis=1)
+    expected = np.stack(
+        [oracle.covariance(p) @ s for p, s in zip(layer.T, score.T, strict=True)], axis=1
+    )
     # Entry by entry: the oracle subtracts terms of size p_i |s|, and nothing larger.
-    difference = np.abs(np.asarray(simplex.velocity(jnp.asarray(layer), jnp.asarray(score))) - expected)
+    difference = np.abs(
+        np.asarray(simplex.velocity(jnp.asarray(layer), jnp.asarray(score))) - expected
+    )
     assert (difference <= 8 * EPS * layer * np.abs(score).max()).all()
 
 
@@ -54,12 +63,16 @@ def test_velocity_keeps_its_relative_precision_in_a_nearly_full_column():
     exact_p, exact_s = [Fraction(x) for x in p], [Fraction(x) for x in s]
     average = sum((a * b for a, b in zip(exact_p, exact_s, strict=True)), Fraction(0))
     expected = np.array([float(a * (b - average)) for a, b in zip(exact_p, exact_s, strict=True)])
-    np.testing.assert_allclose(simplex.velocity(jnp.asarray(p), jnp.asarray(s)), expected, rtol=4 * EPS)
+    np.testing.assert_allclose(
+        simplex.velocity(jnp.asarray(p), jnp.asarray(s)), expected, rtol=4 * EPS
+    )
 
 
 @given(strategies.columns(SHAPE, sparse=True), st.floats(-1e6, 1e6))
 def test_a_constant_score_moves_nothing(layer, constant):
-    np.testing.assert_array_equal(simplex.velocity(jnp.asarray(layer), jnp.full(SHAPE, constant)), 0.0)
+    np.testing.assert_array_equal(
+        simplex.velocity(jnp.asarray(layer), jnp.full(SHAPE, constant)), 0.0
+    )
 
 
 @given(strategies.columns(SHAPE, sparse=True), SCORES)
@@ -71,12 +84,16 @@ def test_velocity_and_acceleration_conserve_the_mass_of_every_column(layer, scor
 
 def test_velocity_is_the_first_derivative_of_the_exponential_path():
     expected, _ = oracle.step_derivatives(COLUMNS, PUSH)
-    np.testing.assert_allclose(simplex.velocity(jnp.asarray(COLUMNS), jnp.asarray(PUSH)), expected, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(
+        simplex.velocity(jnp.asarray(COLUMNS), jnp.asarray(PUSH)), expected, rtol=0, atol=1e-15
+    )
 
 
 def test_acceleration_is_the_second_derivative_of_the_exponential_path():
     _, expected = oracle.step_derivatives(COLUMNS, PUSH)
-    np.testing.assert_allclose(simplex.acceleration(jnp.asarray(COLUMNS), jnp.asarray(PUSH)), expected, rtol=0, atol=4e-15)
+    np.testing.assert_allclose(
+        simplex.acceleration(jnp.asarray(COLUMNS), jnp.asarray(PUSH)), expected, rtol=0, atol=4e-15
+    )
 
 
 @given(strategies.columns(SHAPE, sparse=True), SCORES)
@@ -84,8 +101,14 @@ def test_the_derivatives_hold_on_extreme_columns(layer, score):
     # Entry by entry: the oracle subtracts terms of size p_i |s| and p_i |s|^2, and nothing larger.
     first, second = oracle.step_derivatives(layer, score)
     size = np.abs(score).max()
-    assert (np.abs(simplex.velocity(jnp.asarray(layer), jnp.asarray(score)) - first) <= 16 * EPS * layer * size).all()
-    assert (np.abs(simplex.acceleration(jnp.asarray(layer), jnp.asarray(score)) - second) <= 64 * EPS * layer * size**2).all()
+    assert (
+        np.abs(simplex.velocity(jnp.asarray(layer), jnp.asarray(score)) - first)
+        <= 16 * EPS * layer * size
+    ).all()
+    assert (
+        np.abs(simplex.acceleration(jnp.asarray(layer), jnp.asarray(score)) - second)
+        <= 64 * EPS * layer * size**2
+    ).all()
 
 
 def test_velocity_and_acceleration_are_the_derivatives_of_the_step():
@@ -103,13 +126,18 @@ def test_covariance_is_the_matrix_that_velocity_applies():
     p, s = COLUMNS[:, 0], PUSH[:, 0]
     matrix = np.asarray(simplex.covariance(jnp.asarray(p)))
     np.testing.assert_allclose(matrix, oracle.covariance(p), rtol=0, atol=2 * EPS)
-    np.testing.assert_allclose(matrix @ s, simplex.velocity(jnp.asarray(p), jnp.asarray(s)), rtol=0, atol=1e-15)
+    np.testing.assert_allclose(
+        matrix @ s, simplex.velocity(jnp.asarray(p), jnp.asarray(s)), rtol=0, atol=1e-15
+    )
 
 
 def test_covariance_keeps_its_relative_precision_in_a_nearly_full_column():
     p = np.array([1 - 3 * 2.0**-40, 2.0**-40, 2.0**-39])
     exact = [Fraction(x) for x in p]
-    expected = [[float(a * (1 - a) if i == j else -a * b) for j, b in enumerate(exact)] for i, a in enumerate(exact)]
+    expected = [
+        [float(a * (1 - a) if i == j else -a * b) for j, b in enumerate(exact)]
+        for i, a in enumerate(exact)
+    ]
     np.testing.assert_allclose(simplex.covariance(jnp.asarray(p)), expected, rtol=4 * EPS)
 
 
@@ -128,16 +156,26 @@ def test_a_step_keeps_every_column_on_its_simplex_and_its_support(layer, score, 
 
 @pytest.mark.parametrize("huge", [1e3, 1e100, 1e300])
 def test_huge_scores_do_not_overflow(huge):
-    score = huge * np.array([[1.0, -1.0, 1.0], [-1.0, 1.0, -1.0], [0.5, -2.0, 0.0], [-0.5, -3.0, 1.0]])
+    score = huge * np.array(
+        [[1.0, -1.0, 1.0], [-1.0, 1.0, -1.0], [0.5, -2.0, 0.0], [-0.5, -3.0, 1.0]]
+    )
     winners = [[1.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
-    np.testing.assert_allclose(simplex.step(jnp.asarray(SPARSE), jnp.asarray(score), 1.0), winners, rtol=0, atol=1e-200)
+    np.testing.assert_allclose(
+        simplex.step(jnp.asarray(SPARSE), jnp.asarray(score), 1.0), winners, rtol=0, atol=1e-200
+    )
 
 
 @pytest.mark.parametrize("wild", [-1e100, 1e100])
 def test_scores_off_the_support_have_no_say(wild):
-    layer, quiet, loud = jnp.asarray(SPARSE), jnp.asarray(PUSH), jnp.asarray(np.where(SPARSE > 0, PUSH, wild))
+    layer, quiet, loud = (
+        jnp.asarray(SPARSE),
+        jnp.asarray(PUSH),
+        jnp.asarray(np.where(SPARSE > 0, PUSH, wild)),
+    )
     np.testing.assert_array_equal(simplex.velocity(layer, loud), simplex.velocity(layer, quiet))
-    np.testing.assert_array_equal(simplex.acceleration(layer, loud), simplex.acceleration(layer, quiet))
+    np.testing.assert_array_equal(
+        simplex.acceleration(layer, loud), simplex.acceleration(layer, quiet)
+    )
     np.testing.assert_array_equal(simplex.step(layer, loud, 0.5), simplex.step(layer, quiet, 0.5))
 
 
@@ -177,19 +215,27 @@ def test_the_replicator_score_undoes_velocity_up_to_a_constant(layer, score):
 
 def test_every_tangent_velocity_is_the_replicator_field_of_its_score():
     inside = SPARSE > 0
-    tangent = np.where(inside, PUSH - np.where(inside, PUSH, 0.0).sum(axis=0) / inside.sum(axis=0), 0.0)
+    tangent = np.where(
+        inside, PUSH - np.where(inside, PUSH, 0.0).sum(axis=0) / inside.sum(axis=0), 0.0
+    )
     score = simplex.score(jnp.asarray(SPARSE), jnp.asarray(tangent))
     np.testing.assert_array_equal(np.asarray(score)[~inside], 0.0)
-    np.testing.assert_allclose(simplex.velocity(jnp.asarray(SPARSE), score), tangent, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(
+        simplex.velocity(jnp.asarray(SPARSE), score), tangent, rtol=0, atol=1e-15
+    )
     for p, s, wanted in zip(SPARSE.T, np.asarray(score).T, tangent.T, strict=True):
         for constant in (0.0, 2.5):  # the score is defined up to a constant
-            np.testing.assert_allclose(oracle.covariance(p) @ (s + constant), wanted, rtol=0, atol=1e-15)
+            np.testing.assert_allclose(
+                oracle.covariance(p) @ (s + constant), wanted, rtol=0, atol=1e-15
+            )
 
 
 def test_the_covariance_takes_the_mass_out_of_any_velocity_divided_by_its_column():
     score = np.asarray(simplex.score(jnp.asarray(COLUMNS), jnp.asarray(PUSH)))
     for p, s, moved in zip(COLUMNS.T, score.T, PUSH.T, strict=True):
-        np.testing.assert_allclose(oracle.covariance(p) @ s, moved - p * moved.sum(), rtol=0, atol=1e-14)
+        np.testing.assert_allclose(
+            oracle.covariance(p) @ s, moved - p * moved.sum(), rtol=0, atol=1e-14
+        )
 
 
 def test_expand_restores_what_reduce_dropped():
@@ -212,7 +258,9 @@ def test_velocity_is_the_replicator_derivative_of_nashpy(seed):
     rng = np.random.default_rng(seed)
     payoff, p = rng.standard_normal((4, 4)), rng.dirichlet(np.ones(4))
     expected = replicator_dynamics.get_derivative_of_fitness(p, 0.0, payoff)
-    np.testing.assert_allclose(simplex.velocity(jnp.asarray(p), jnp.asarray(payoff @ p)), expected, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(
+        simplex.velocity(jnp.asarray(p), jnp.asarray(payoff @ p)), expected, rtol=0, atol=1e-15
+    )
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -222,7 +270,12 @@ def test_the_shahshahani_gradient_of_a_quadratic_potential_is_the_replicator_fie
     payoff = half + half.T
     slope = jax.grad(lambda q: q @ jnp.asarray(payoff) @ q / 2)(jnp.asarray(p))
     field = np.asarray(simplex.velocity(jnp.asarray(p), slope))
-    np.testing.assert_allclose(field, replicator_dynamics.get_derivative_of_fitness(p, 0.0, payoff), rtol=0, atol=4e-15)
-    # In the Shahshahani metric its product with any tangent is the slope of the potential along that tangent.
+    np.testing.assert_allclose(
+        field, replicator_dynamics.get_derivative_of_fitness(p, 0.0, payoff), rtol=0, atol=4e-15
+    )
+    # In the Shahshahani metric its product with any tangent is the slope of the potential along
+    # that tangent.
     tangent = simplex.tangent_basis(4)
-    np.testing.assert_allclose((field / p) @ tangent, np.asarray(slope) @ tangent, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(
+        (field / p) @ tangent, np.asarray(slope) @ tangent, rtol=0, atol=1e-14
+    )

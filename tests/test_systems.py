@@ -1,4 +1,7 @@
-"""Every system: what it overrides is what automatic differentiation gives, and a user's own system is one class."""
+"""Every system.
+
+What it overrides is what automatic differentiation gives, and a user's own system is one class.
+"""
 
 import equinox as eqx
 import jax
@@ -15,7 +18,10 @@ EPS = np.finfo(float).eps
 
 
 class Ladder(System):
-    """Two resistors in a row, driven by a current, beside a bias: positive and flat parameters in one system."""
+    """Two resistors in a row, driven by a current, beside a bias.
+
+    Positive and flat parameters in one system.
+    """
 
     conductances: jax.Array = block(Positive())
     bias: jax.Array = block(Flat())
@@ -53,7 +59,10 @@ def network(widths, samples, seed=0, **options):
 
 
 def partly_supported():
-    masks = [np.array([[True, False, True], [True, True, False], [False, True, True]]), np.ones((3, 3), dtype=bool)]
+    masks = [
+        np.array([[True, False, True], [True, True, False], [False, True, True]]),
+        np.ones((3, 3), dtype=bool),
+    ]
     net, inputs = network((3, 3, 3), 2, support=masks, rates=[2.0, 0.5])
     return net, inputs
 
@@ -65,11 +74,17 @@ SYSTEMS = {
     "wide": network((130, 3), 1),
     "wide, several samples": network((130, 3), 2),
     "ladder": (Ladder(jnp.array([0.5, 2.0]), jnp.array([0.1, -0.2])), jnp.array([[1.0], [0.3]])),
-    "mixed": (Mixed(jnp.array([[0.5, 0.2], [0.3, 0.2], [0.2, 0.6]]), jnp.array(1.5)), jnp.array([[0.3, 0.7], [0.9, 0.1]])),
+    "mixed": (
+        Mixed(jnp.array([[0.5, 0.2], [0.3, 0.2], [0.2, 0.6]]), jnp.array(1.5)),
+        jnp.array([[0.3, 0.7], [0.9, 0.1]]),
+    ),
 }
 LONG = ("wide", "wide, several samples")  # what is dense takes long to compile there
 each_system = pytest.mark.parametrize("name", SYSTEMS)
-each_in_turn = pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in SYSTEMS])
+each_in_turn = pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in SYSTEMS],
+)
 
 
 def problem(name):
@@ -106,7 +121,9 @@ def both(of, *given):
 def check_overrides(given):
     own, automatic = both(type(given[0]), *given)
     for name, found in own.items():
-        for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(automatic[name]), strict=True):
+        for one, other in zip(
+            jax.tree.leaves(found), jax.tree.leaves(automatic[name]), strict=True
+        ):
             size = max(float(jnp.abs(other).max()), 1e-300)
             slack = 64 * EPS * size * max(given[1].shape)
             np.testing.assert_allclose(one, other, rtol=0, atol=slack, err_msg=name)
@@ -135,7 +152,11 @@ def test_the_response_of_a_system_is_reached_by_three_routes(name):
     @eqx.filter_jit
     def routes(system, inputs, potential):
         K = wh.response(system, inputs)
-        return K.dense(), (K @ potential).ravel(), (K.gram(), K.by_block().sum(axis=0), K.factor() @ K.factor().T)
+        return (
+            K.dense(),
+            (K @ potential).ravel(),
+            (K.gram(), K.by_block().sum(axis=0), K.factor() @ K.factor().T),
+        )
 
     dense, answer, others = routes(system, inputs, potential)
     slack = 256 * EPS * float(jnp.abs(dense).max())
@@ -149,7 +170,10 @@ def test_the_way_forward_and_the_way_back_are_transposes(name):
     system, inputs, potential, scores = problem(name)
     trace, moved = system.trace(inputs), system.velocities_of(scores)
     ahead = jnp.sum(potential * system.forward(trace, moved))
-    behind = sum(jnp.sum(slope * part) for slope, part in zip(system.back(trace, potential), moved, strict=True))
+    behind = sum(
+        jnp.sum(slope * part)
+        for slope, part in zip(system.back(trace, potential), moved, strict=True)
+    )
     assert float(ahead) == pytest.approx(float(behind), rel=1e-12, abs=1e-14)
 
 
@@ -162,8 +186,18 @@ def test_a_geometry_moves_as_its_step_begins(name):
             return jax.jvp(lambda at: kind.step(point, score, at), (size,), (1.0,))[1]
 
         bend = jax.jvp(first, (0.0,), (1.0,))[1]
-        np.testing.assert_allclose(kind.velocity(point, score), first(0.0), rtol=0, atol=1e-14 * float(jnp.abs(score).max()))
-        np.testing.assert_allclose(kind.acceleration(point, score), bend, rtol=0, atol=1e-13 * float(jnp.abs(score).max()) ** 2)
+        np.testing.assert_allclose(
+            kind.velocity(point, score),
+            first(0.0),
+            rtol=0,
+            atol=1e-14 * float(jnp.abs(score).max()),
+        )
+        np.testing.assert_allclose(
+            kind.acceleration(point, score),
+            bend,
+            rtol=0,
+            atol=1e-13 * float(jnp.abs(score).max()) ** 2,
+        )
 
 
 @each_in_turn
@@ -172,7 +206,10 @@ def test_a_square_root_of_the_mobility_is_one_by_both_routes(name):
     for kind, point, rate in zip(system.geometries, system.blocks, system.block_rates, strict=True):
         identity = jnp.eye(point.size)
         root = kind.rooted(point, rate, identity)
-        applied = jax.vmap(lambda unit, k=kind, p=point, r=rate: k.ravel(k.root(p, r, k.unravel(p, unit))), out_axes=1)(identity)
+        applied = jax.vmap(
+            lambda unit, k=kind, p=point, r=rate: k.ravel(k.root(p, r, k.unravel(p, unit))),
+            out_axes=1,
+        )(identity)
         np.testing.assert_allclose(root @ root.T, kind.mobility(point, rate), rtol=0, atol=1e-14)
         np.testing.assert_allclose(root, applied, rtol=0, atol=1e-15)
 
@@ -183,7 +220,9 @@ def test_a_chart_has_no_boundary_and_leads_back(name):
     for kind, point, score in zip(system.geometries, system.blocks, scores, strict=True):
         np.testing.assert_allclose(kind.point(point, kind.chart(point)), point, rtol=1e-14)
         moved = kind.point(point, kind.chart(point) + 1e-6 * kind.drift(point, score))
-        np.testing.assert_allclose((moved - point) / 1e-6, kind.velocity(point, score), rtol=0, atol=1e-4)
+        np.testing.assert_allclose(
+            (moved - point) / 1e-6, kind.velocity(point, score), rtol=0, atol=1e-4
+        )
         assert bool(kind.kept(point, moved))
 
 
@@ -193,10 +232,15 @@ def test_parameters_become_one_vector_and_come_back(name):
     again = unravel(system.geometries, system.blocks, ravel(system.geometries, system.blocks))
     for one, other in zip(again, system.blocks, strict=True):
         np.testing.assert_array_equal(one, other)
-    np.testing.assert_array_equal(ravel(system.geometries, system.with_blocks(again).blocks), ravel(system.geometries, again))
+    np.testing.assert_array_equal(
+        ravel(system.geometries, system.with_blocks(again).blocks), ravel(system.geometries, again)
+    )
 
 
-@pytest.mark.parametrize("kind", [Simplex(), Positive(), Positive(geometry.proportional), Positive(geometry.uniform), Flat()])
+@pytest.mark.parametrize(
+    "kind",
+    [Simplex(), Positive(), Positive(geometry.proportional), Positive(geometry.uniform), Flat()],
+)
 def test_a_geodesic_starts_along_the_velocity_and_keeps_its_speed(kind):
     point, score = jnp.array([0.5, 0.3, 0.2]), jnp.array([0.4, -0.3, 0.1])
 
@@ -219,15 +263,21 @@ def test_a_system_of_ones_own_is_certified_trained_and_accounted_for():
     K = wh.response(system, inputs)
     assert wh.certify(wh.closed_loop(K, wh.leaky(0.1))).reciprocal
     one = wh.response(system, inputs, selected=0)
-    assert not wh.certify(wh.closed_loop(one, wh.rotational(1.0, 2.0, base=wh.leaky(0.1)))).reciprocal
-    pair = wh.train(system, inputs, targets, policy=wh.adaptive(0.2, gate="always"), epochs=20, seed=0)
+    assert not wh.certify(
+        wh.closed_loop(one, wh.rotational(1.0, 2.0, base=wh.leaky(0.1)))
+    ).reciprocal
+    pair = wh.train(
+        system, inputs, targets, policy=wh.adaptive(0.2, gate="always"), epochs=20, seed=0
+    )
     assert pair.completed
     assert pair.ledger.closed
     assert float(pair.ledger.native) < float(pair.ledger.start)
     np.testing.assert_allclose(pair.native.shares.sum(axis=0), 1.0, rtol=1e-14)
     path = wh.flow(system, inputs, targets, wh.leaky(0.1), [0.0, 1.0])
     assert float(path.loss[1]) < float(path.loss[0])
-    run = wh.learn(system, inputs, targets, rule=wh.gauss_newton(0.1), scale=0.5, epochs=20, full_batch=True)
+    run = wh.learn(
+        system, inputs, targets, rule=wh.gauss_newton(0.1), scale=0.5, epochs=20, full_batch=True
+    )
     assert float(run.loss) < float(run.start)
 
 
@@ -248,7 +298,10 @@ def test_the_coefficient_of_a_mixed_system_is_the_limit_of_finite_steps():
     law = wh.rotational(base=wh.leaky(0.1))
     found = wh.curvature(system, inputs, targets, selected=0, law=law)
     sizes = (1e-2, 5e-3)
-    seen = [float(wh.even_difference(system, inputs, targets, selected=0, size=size, law=law)) / size**2 for size in sizes]
+    seen = [
+        float(wh.even_difference(system, inputs, targets, selected=0, size=size, law=law)) / size**2
+        for size in sizes
+    ]
     # Twice the finer less the coarser takes out what is linear in the size.
     assert 2 * seen[1] - seen[0] == pytest.approx(float(found.coefficient), rel=2e-2)
 
@@ -279,12 +332,30 @@ class Nothing(System):
             lambda: wh.response(Untrue(jnp.array([0.5, 2.0]), jnp.zeros(2)), [[1.0]]),
             r"outputs of Untrue must have the declared shape \(1, 3\), but their shape is \(1, 2\)",
         ),
-        (lambda: wh.response(Bare(jnp.ones(2)), [[1.0]]), r"system must be a System, but it is Bare"),
-        (lambda: wh.response(Nothing(), [[1.0]]), r"Nothing must declare parameters with block\(...\), but it has none"),
-        (lambda: wh.response(SYSTEMS["ladder"][0], [[1.0, 2.0]]), r"inputs must have shape \(samples, 1\)"),
-        (lambda: block("simplex"), r"geometry must be Simplex\(\), Positive\(\) or Flat\(\), but it is 'simplex'"),
-        (lambda: Positive().check("conductances", jnp.array([1.0, -2.0])), r"conductances must be positive, but entry 1 is -2"),
-        (lambda: Simplex().check("shares", jnp.array([0.5, 0.4])), r"columns of shares must sum to 1, but its column sums to 0.9"),
+        (
+            lambda: wh.response(Bare(jnp.ones(2)), [[1.0]]),
+            r"system must be a System, but it is Bare",
+        ),
+        (
+            lambda: wh.response(Nothing(), [[1.0]]),
+            r"Nothing must declare parameters with block\(...\), but it has none",
+        ),
+        (
+            lambda: wh.response(SYSTEMS["ladder"][0], [[1.0, 2.0]]),
+            r"inputs must have shape \(samples, 1\)",
+        ),
+        (
+            lambda: block("simplex"),
+            r"geometry must be Simplex\(\), Positive\(\) or Flat\(\), but it is 'simplex'",
+        ),
+        (
+            lambda: Positive().check("conductances", jnp.array([1.0, -2.0])),
+            r"conductances must be positive, but entry 1 is -2",
+        ),
+        (
+            lambda: Simplex().check("shares", jnp.array([0.5, 0.4])),
+            r"columns of shares must sum to 1, but its column sums to 0.9",
+        ),
     ],
 )
 @pytest.mark.usefixtures("as_users_call_it")

@@ -1,4 +1,6 @@
-"""A task is vertices and mixtures, a teacher that conserves mass, and the same numbers for the same seed."""
+"""A task is vertices and mixtures, a teacher that conserves mass, and the same numbers for the same
+seed.
+"""
 
 import numpy as np
 import pytest
@@ -24,7 +26,9 @@ def test_the_targets_are_what_one_column_stochastic_teacher_makes_of_the_inputs(
     teacher = np.asarray(task.targets)[:4].T
     assert (teacher > 0).all()
     np.testing.assert_allclose(teacher.sum(axis=0), 1, rtol=0, atol=1e-15)
-    np.testing.assert_allclose(task.targets, np.asarray(task.inputs) @ teacher.T, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(
+        task.targets, np.asarray(task.inputs) @ teacher.T, rtol=0, atol=1e-15
+    )
 
 
 def test_a_network_can_solve_the_task_it_was_given():
@@ -51,9 +55,13 @@ def test_other_seeds_give_other_tasks():
     assert np.abs(one - other).max() > 1e-3
 
 
-@pytest.mark.parametrize(("concentration", "least", "most"), [(1e-2, 0.9, 1.0), (1e6, 0.333, 0.336)])
+@pytest.mark.parametrize(
+    ("concentration", "least", "most"), [(1e-2, 0.9, 1.0), (1e6, 0.333, 0.336)]
+)
 def test_the_concentration_says_how_even_the_teachers_columns_are(concentration, least, most):
-    heaviest = np.asarray(wh.Task.random(50, 3, seed=0, mixtures=0, concentration=concentration).targets).max(axis=1)
+    heaviest = np.asarray(
+        wh.Task.random(50, 3, seed=0, mixtures=0, concentration=concentration).targets
+    ).max(axis=1)
     assert least < np.median(heaviest) <= most
 
 
@@ -66,8 +74,14 @@ def test_the_concentration_says_how_even_the_teachers_columns_are(concentration,
         ({"mixtures": True}, "mixtures must be a whole number of at least 0, but it is True$"),
         ({"concentration": 0.0}, "concentration must be greater than 0, but it is 0$"),
         ({"concentration": np.nan}, "concentration must be finite, but its value is nan$"),
-        ({"seed": -1}, "seed must be a non-negative whole number or a NumPy Generator, but it is -1$"),
-        ({"seed": True}, "seed must be a non-negative whole number or a NumPy Generator, but it is True$"),
+        (
+            {"seed": -1},
+            "seed must be a non-negative whole number or a NumPy Generator, but it is -1$",
+        ),
+        (
+            {"seed": True},
+            "seed must be a non-negative whole number or a NumPy Generator, but it is True$",
+        ),
     ],
 )
 def test_a_task_that_makes_no_sense_is_refused(options, sentence):

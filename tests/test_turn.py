@@ -1,4 +1,6 @@
-"""What a turn must be, how much of the zero-sum space it can reach, and which matrices are refused."""
+"""What a turn must be, how much of the zero-sum space it can reach, and which matrices are
+refused.
+"""
 
 import jax.numpy as jnp
 import numpy as np
@@ -27,7 +29,9 @@ def test_an_odd_number_of_outputs_turns_as_a_whole(outputs):
 def test_an_even_number_of_outputs_leaves_the_alternating_mode(outputs):
     turn, alternating = wh.quarter_turn(outputs), (-1.0) ** np.arange(outputs)
     unturned = np.outer(alternating, alternating) / outputs
-    np.testing.assert_allclose(turn @ turn, unturned - oracle.zero_sum(1, outputs), rtol=0, atol=1e-15)
+    np.testing.assert_allclose(
+        turn @ turn, unturned - oracle.zero_sum(1, outputs), rtol=0, atol=1e-15
+    )
 
 
 @pytest.mark.parametrize("outputs", range(3, 10))
@@ -69,12 +73,18 @@ def test_a_sample_turn_of_an_even_batch_squares_to_minus_the_projector(samples, 
 def test_a_sample_turn_of_an_odd_batch_leaves_the_last_sample(samples):
     turn = wh.sample_turn(samples, 2)
     np.testing.assert_array_equal(turn[-2:], 0)
-    np.testing.assert_allclose((turn @ turn)[:-2, :-2], -oracle.zero_sum(samples - 1, 2), rtol=0, atol=1e-15)
+    np.testing.assert_allclose(
+        (turn @ turn)[:-2, :-2], -oracle.zero_sum(samples - 1, 2), rtol=0, atol=1e-15
+    )
 
 
 def test_a_sample_turn_moves_the_first_sample_into_the_second():
-    np.testing.assert_allclose(wh.sample_turn(2, 2) @ [0.3, -0.3, 0, 0], [0, 0, 0.3, -0.3], rtol=0, atol=1e-15)
-    np.testing.assert_allclose(wh.sample_turn(2, 2) @ [0, 0, 0.3, -0.3], [-0.3, 0.3, 0, 0], rtol=0, atol=1e-15)
+    np.testing.assert_allclose(
+        wh.sample_turn(2, 2) @ [0.3, -0.3, 0, 0], [0, 0, 0.3, -0.3], rtol=0, atol=1e-15
+    )
+    np.testing.assert_allclose(
+        wh.sample_turn(2, 2) @ [0, 0, 0.3, -0.3], [-0.3, 0.3, 0, 0], rtol=0, atol=1e-15
+    )
 
 
 @pytest.mark.parametrize("skew", [None, jnp.asarray(oracle.three_port())])
@@ -94,7 +104,10 @@ def test_a_turn_over_all_fields_is_taken_as_it_is():
     ("skew", "sentence"),
     [
         (np.eye(3), "skew must be antisymmetric, but it differs from minus its transpose by 2$"),
-        ([[0, 1, 0], [-1, 0, 0], [0, 0, 0]], "skew must conserve the mass of each sample, but a row sums to 1 over"),
+        (
+            [[0, 1, 0], [-1, 0, 0], [0, 0, 0]],
+            "skew must conserve the mass of each sample, but a row sums to 1 over",
+        ),
         (np.zeros((3, 3)), "skew must turn something, but all its entries are 0$"),
         (wh.quarter_turn(4), r"skew must be square of size 3 or 18, but its shape is \(4, 4\)$"),
         (np.zeros((3, 2)), r"skew must be square of size 3 or 18, but its shape is \(3, 2\)$"),
@@ -108,7 +121,9 @@ def test_a_matrix_that_is_no_turn_is_refused(skew, sentence):
 
 def test_a_turn_that_leaks_between_samples_is_refused():
     leaking = np.kron([[0, -1], [1, 0]], np.eye(3))
-    with pytest.raises(ValueError, match="skew must conserve the mass of each sample, but a row sums to 1 over"):
+    with pytest.raises(
+        ValueError, match="skew must conserve the mass of each sample, but a row sums to 1 over"
+    ):
         joint_skew(wh.response(NET, TASK.inputs[:2]), jnp.asarray(leaking, dtype=float))
 
 
@@ -120,11 +135,16 @@ def test_two_outputs_and_one_sample_cannot_turn():
 
 @pytest.mark.parametrize("outputs", [2, 1, 0, -3, True])
 def test_a_quarter_turn_needs_three_outputs(outputs):
-    with pytest.raises(ValueError, match=f"outputs must be a whole number of at least 3 .* but it is {outputs}$"):
+    with pytest.raises(
+        ValueError, match=f"outputs must be a whole number of at least 3 .* but it is {outputs}$"
+    ):
         wh.quarter_turn(outputs)
 
 
-@pytest.mark.parametrize(("samples", "outputs", "name"), [(1, 2, "samples"), (True, 2, "samples"), (2, 1, "outputs"), (2, 0, "outputs")])
+@pytest.mark.parametrize(
+    ("samples", "outputs", "name"),
+    [(1, 2, "samples"), (True, 2, "samples"), (2, 1, "outputs"), (2, 0, "outputs")],
+)
 def test_a_sample_turn_needs_two_samples_and_two_outputs(samples, outputs, name):
     with pytest.raises(ValueError, match=f"{name} must be a whole number of at least 2, but it is"):
         wh.sample_turn(samples, outputs)

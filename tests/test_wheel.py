@@ -1,4 +1,7 @@
-"""The package as others get it: built, installed beside nothing of this checkout, and asked to work from somewhere else."""
+"""The package as others get it.
+
+Built, installed beside nothing of this checkout, and asked to work from somewhere else.
+"""
 
 import re
 import subprocess
@@ -19,13 +22,25 @@ PACKAGES = ("whorl", "whorl_audit", "whorl_cli")
 
 
 def sources():
-    listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", *(f"src/{name}" for name in PACKAGES)]
-    names = subprocess.run(listing, cwd=HOME, capture_output=True, text=True, check=True).stdout.split("\0")
+    listing = [
+        "git",
+        "ls-files",
+        "-z",
+        "--cached",
+        "--others",
+        "--exclude-standard",
+        *(f"src/{name}" for name in PACKAGES),
+    ]
+    names = subprocess.run(
+        listing, cwd=HOME, capture_output=True, text=True, check=True
+    ).stdout.split("\0")
     return {name.removeprefix("src/") for name in names if name and (HOME / name).is_file()}
 
 
 def inside(wheel):
-    return {name for name in zipfile.ZipFile(wheel).namelist() if name.partition("/")[0] in PACKAGES}
+    return {
+        name for name in zipfile.ZipFile(wheel).namelist() if name.partition("/")[0] in PACKAGES
+    }
 
 
 def test_the_version_is_the_same_everywhere():
@@ -48,29 +63,54 @@ def built(tmp_path_factory):
     (sdist,) = place.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
         archive.extractall(place, filter="data")
-    subprocess.run([*build, "-t", "wheel"], cwd=place / sdist.name.removesuffix(".tar.gz"), check=True, capture_output=True)
+    subprocess.run(
+        [*build, "-t", "wheel"],
+        cwd=place / sdist.name.removesuffix(".tar.gz"),
+        check=True,
+        capture_output=True,
+    )
     (wheel,) = place.glob("*.whl")
     return wheel
 
 
 @pytest.fixture(scope="module")
 def installed(built, tmp_path_factory):
-    """The wheel in an environment of its own; the packages that it needs are those of this one, so that no network is asked."""
+    """The wheel in an environment of its own.
+
+    The packages that it needs are those of this one, so that no network is asked.
+    """
     place = tmp_path_factory.mktemp("installed")
     venv.create(place, with_pip=False)
     python = place / "bin" / "python"
     target = subprocess.run(
-        [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], capture_output=True, text=True, check=True
+        [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout.strip()
-    install = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps", "--no-index", str(built)]
+    install = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        str(python),
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-index",
+        str(built),
+    ]
     subprocess.run(install, check=True)
-    # A path in a file of this kind is taken as it is: what this environment itself links to, our sources among it, is not.
+    # A path in a file of this kind is taken as it is: what this environment itself links to, our
+    # sources among it, is not.
     (Path(target) / "needed.pth").write_text(sysconfig.get_path("purelib") + "\n")
     return place / "bin"
 
 
 def called(installed, where, program, *arguments):
-    return subprocess.run([installed / program, *arguments], cwd=where, capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        [installed / program, *arguments], cwd=where, capture_output=True, text=True, check=True
+    ).stdout
 
 
 @pytest.mark.slow
@@ -81,7 +121,9 @@ def test_the_wheel_holds_every_file_of_the_sources_and_no_other(built):
 @pytest.mark.slow
 def test_the_library_comes_from_the_wheel(installed, tmp_path):
     for package in PACKAGES:
-        found = called(installed, tmp_path, "python", "-c", f"import {package}; print({package}.__file__)")
+        found = called(
+            installed, tmp_path, "python", "-c", f"import {package}; print({package}.__file__)"
+        )
         assert Path(found.strip()).is_relative_to(installed.parent)
 
 

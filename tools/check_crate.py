@@ -1,7 +1,9 @@
-"""Let roc-validator read a run folder, offline: `make check-crate` runs this in an environment of its own.
+"""Let roc-validator read a run folder, offline.
 
-The validator fetches the JSON-LD context of RO-Crate from the web. Here it is handed the copy that the package `rocrate` ships, so that
-the check needs no network and cannot change under us.
+`make check-crate` runs this in an environment of its own.
+
+The validator fetches the JSON-LD context of RO-Crate from the web. Here it is handed the copy that
+the package `rocrate` ships, so that the check needs no network and cannot change under us.
 """
 
 import argparse
@@ -45,7 +47,12 @@ def main() -> int:
     """Validate, print what was found, and say it by exit code."""
     parser = argparse.ArgumentParser(description="Validate a run folder as an RO-Crate, offline.")
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--context", type=Path, required=True, help="the file ro-crate.jsonld of the package rocrate")
+    parser.add_argument(
+        "--context",
+        type=Path,
+        required=True,
+        help="the file ro-crate.jsonld of the package rocrate",
+    )
     given = parser.parse_args()
     context = given.context.read_bytes()
     json.loads(context)
@@ -53,7 +60,11 @@ def main() -> int:
     from rocrate_validator.models import ValidationSettings  # type: ignore[import-not-found]
     from rocrate_validator.services import validate  # type: ignore[import-not-found]
 
-    settings = ValidationSettings(rocrate_uri=str(given.folder), profile_identifier="ro-crate-1.1", requirement_severity="REQUIRED")
+    settings = ValidationSettings(
+        rocrate_uri=str(given.folder),
+        profile_identifier="ro-crate-1.1",
+        requirement_severity="REQUIRED",
+    )
     result = validate(settings)
     for issue in result.get_issues():
         print(issue.severity, issue.message)

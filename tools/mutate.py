@@ -1,7 +1,9 @@
-"""Change the mathematics at random, one operator or number at a time, and ask whether the tests notice.
+"""Change the mathematics at random, one operator or number at a time, and ask whether the tests
+notice.
 
-Run with a Python that has cosmic-ray, on a copy of the tree, since sources are changed while it runs; `make mutants` does both. A sample
-of all possible changes is drawn with a fixed seed, the same number for every module. The answer is a table, and a patch for every survivor.
+Run with a Python that has cosmic-ray, on a copy of the tree, since sources are changed while it
+runs; `make mutants` does both. A sample of all possible changes is drawn with a fixed seed, the
+same number for every module. The answer is a table, and a patch for every survivor.
 
     python tools/mutate.py COPY --python COPY/.venv/bin/python --part core --sample 10
 """
@@ -47,21 +49,35 @@ NONE = 5  # pytest's word for no test of that kind
 
 
 def targets(copy: Path, part: str) -> dict[str, tuple[str, str]]:
-    """Files to change, each with the tests whose quick part must notice, or else their slow part, which some leave out."""
+    """Files to change, each with the tests whose quick part must notice, or else their slow part,
+    which some leave out.
+    """
     if part == "core":
-        files = {name: " ".join(f"tests/test_{test}.py" for test in tests.split()) for name, tests in CORE.items()}
+        files = {
+            name: " ".join(f"tests/test_{test}.py" for test in tests.split())
+            for name, tests in CORE.items()
+        }
         return {f"src/whorl/{name}.py": (tests, tests) for name, tests in files.items()}
     files = sorted((copy / "src" / "whorl_audit").rglob("*.py"))
-    kept = [str(file.relative_to(copy)) for file in files if file.name not in ("__main__.py", "types.py")]
+    kept = [
+        str(file.relative_to(copy))
+        for file in files
+        if file.name not in ("__main__.py", "types.py")
+    ]
     return {file: ("tests/audit", BEYOND if "foresight" in file else "") for file in kept}
 
 
 def overlay(copy: Path, python: str) -> Path:
-    """An environment in which every process, however it was started, sees the copy's sources and otherwise what `python` sees."""
+    """An environment in which every process, however it was started, sees the copy's sources and
+    otherwise what `python` sees.
+    """
     place = copy / ".venv"
     subprocess.run([python, "-m", "venv", "--without-pip", "--clear", str(place)], check=True)
     found = subprocess.run(
-        [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], check=True, capture_output=True, text=True
+        [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
+        check=True,
+        capture_output=True,
+        text=True,
     )
     (own,) = place.glob("lib/python*/site-packages")
     (own / "overlay.pth").write_text(f"{copy / 'src'}\n{found.stdout.strip()}\n")
@@ -74,11 +90,21 @@ def session(copy: Path, python: str, module: str, tests: tuple[str, str]) -> tup
     place.parent.mkdir(exist_ok=True)
     config = place.with_suffix(".toml")
     marks = ("not slow and not browser", "slow and not browser")
-    quick, slow = (f"{python} {PYTEST} -m '{mark}' {those}" for mark, those in zip(marks, tests, strict=True))
-    both = f"{quick} && {{ {slow} || [ $? -eq {NONE} ]; }}"  # only what the quick tests let pass meets the slow ones
+    quick, slow = (
+        f"{python} {PYTEST} -m '{mark}' {those}" for mark, those in zip(marks, tests, strict=True)
+    )
+    # only what the quick tests let pass meets the slow ones
+    both = f"{quick} && {{ {slow} || [ $? -eq {NONE} ]; }}"
     command = f"sh -c {shlex.quote(both if tests[1] else quick)}"
-    lines = [f"module-path = {json.dumps(module)}", "timeout = 600.0", "excluded-modules = []", f"test-command = {json.dumps(command)}"]
-    config.write_text("\n".join(["[cosmic-ray]", *lines, "[cosmic-ray.distributor]", 'name = "local"', ""]))
+    lines = [
+        f"module-path = {json.dumps(module)}",
+        "timeout = 600.0",
+        "excluded-modules = []",
+        f"test-command = {json.dumps(command)}",
+    ]
+    config.write_text(
+        "\n".join(["[cosmic-ray]", *lines, "[cosmic-ray.distributor]", 'name = "local"', ""])
+    )
     database = place.with_suffix(".sqlite")
     database.unlink(missing_ok=True)
     cosmic(copy, "init", config, database)
@@ -88,33 +114,56 @@ def session(copy: Path, python: str, module: str, tests: tuple[str, str]) -> tup
 def cosmic(copy: Path, *arguments: object) -> None:
     """Run the tool on the copy."""
     environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
-    subprocess.run(["cosmic-ray", *map(str, arguments)], cwd=copy, env=environment, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        ["cosmic-ray", *map(str, arguments)],
+        cwd=copy,
+        env=environment,
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
 
 
 def keep(database: Path, sample: int, seed: int) -> int:
     """Leave `sample` changes to be tried, drawn at random; answer with the number of all."""
     with use_db(database, WorkDB.Mode.open) as db:
         items = sorted(db.pending_work_items, key=lambda item: item.job_id)
-        items.sort(key=lambda item: [(m.start_pos, m.operator_name, m.occurrence) for m in item.mutations])
-        chosen = {item.job_id for item in random.Random(seed).sample(items, min(sample, len(items)))}
+        items.sort(
+            key=lambda item: [(m.start_pos, m.operator_name, m.occurrence) for m in item.mutations]
+        )
+        chosen = {
+            item.job_id for item in random.Random(seed).sample(items, min(sample, len(items)))
+        }
         for item in items:
             if item.job_id not in chosen:
-                db.set_result(item.job_id, WorkResult(output="not drawn", worker_outcome=WorkerOutcome.SKIPPED))
+                db.set_result(
+                    item.job_id,
+                    WorkResult(output="not drawn", worker_outcome=WorkerOutcome.SKIPPED),
+                )
     return len(items)
 
 
 def survivors(database: Path) -> tuple[int, list[tuple[Any, str]]]:
     """How many were tried, and the patches of those that nobody noticed."""
     with use_db(database, WorkDB.Mode.open) as db:
-        tried = [(item, result) for item, result in db.completed_work_items if result.worker_outcome == WorkerOutcome.NORMAL]
-    return len(tried), [(item.mutations[0], result.diff) for item, result in tried if not result.is_killed]
+        tried = [
+            (item, result)
+            for item, result in db.completed_work_items
+            if result.worker_outcome == WorkerOutcome.NORMAL
+        ]
+    return len(tried), [
+        (item.mutations[0], result.diff) for item, result in tried if not result.is_killed
+    ]
 
 
 def main() -> None:
     """Draw, change, test, tell."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("copy", type=Path)
-    parser.add_argument("--python", default="python", help="an interpreter that has what the tests need")
+    parser.add_argument(
+        "--python", default="python", help="an interpreter that has what the tests need"
+    )
     parser.add_argument("--part", choices=("core", "audit"), default="core")
     parser.add_argument("--sample", type=int, default=10, help="changes a module")
     parser.add_argument("--seed", type=int, default=20261116)
@@ -131,9 +180,14 @@ def main() -> None:
         cosmic(copy, "exec", config, database)
         tried, alive = survivors(database)
         total, caught = total + tried, caught + tried - len(alive)
-        print(f"{module:<44}{tried - len(alive):>4} of {tried:>3} noticed, of {possible} possible", flush=True)
+        print(
+            f"{module:<44}{tried - len(alive):>4} of {tried:>3} noticed, of {possible} possible",
+            flush=True,
+        )
         for mutation, patch in alive:
-            print(f"  {mutation.operator_name} at line {mutation.start_pos[0]}\n{patch}", flush=True)
+            print(
+                f"  {mutation.operator_name} at line {mutation.start_pos[0]}\n{patch}", flush=True
+            )
     print(f"{asked.part}: {caught} of {total} noticed ({100 * caught / max(total, 1):.1f} %)")
 
 

@@ -1,4 +1,7 @@
-"""The C anchor: compiles `c_lanes.c` for each depth into a temporary folder. The number of pairs must be a multiple of eight."""
+"""The C anchor: compiles `c_lanes.c` for each depth into a temporary folder.
+
+The number of pairs must be a multiple of eight.
+"""
 
 import ctypes
 import functools
@@ -23,7 +26,20 @@ FLAGS = ["-O3", "-march=native", "-fopenmp", "-ffast-math", "-shared", "-fPIC"]
 def library(depth):
     with tempfile.TemporaryDirectory() as folder:
         target = pathlib.Path(folder) / f"lanes{depth}.so"
-        subprocess.run(["cc", *FLAGS, f"-DL={depth}", f"-DLEAK={LEAK}", f"-DSCALE={SCALE}", SOURCE, "-o", target, "-lm"], check=True)
+        subprocess.run(
+            [
+                "cc",
+                *FLAGS,
+                f"-DL={depth}",
+                f"-DLEAK={LEAK}",
+                f"-DSCALE={SCALE}",
+                SOURCE,
+                "-o",
+                target,
+                "-lm",
+            ],
+            check=True,
+        )
         return ctypes.CDLL(str(target))
 
 

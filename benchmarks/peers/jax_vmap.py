@@ -1,6 +1,9 @@
-"""The library's general route, a plain `vmap` over one pair written as in the paper: what every other width, law or gate goes through.
+"""The library's general route, a plain `vmap` over one pair written as in the paper.
 
-A gate that is the user's own function, here one with the same meaning, is enough to leave the fast route.
+What every other width, law or gate goes through.
+
+A gate that is the user's own function, here one with the same meaning, is enough to leave the fast
+route.
 """
 
 import whorl as wh

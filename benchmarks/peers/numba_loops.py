@@ -28,7 +28,9 @@ def forward(net, x, y, flow, e):
     flow[0] = x
     for n in range(depth):
         for i in range(3):
-            flow[n + 1, i] = net[n, i, 0] * flow[n, 0] + net[n, i, 1] * flow[n, 1] + net[n, i, 2] * flow[n, 2]
+            flow[n + 1, i] = (
+                net[n, i, 0] * flow[n, 0] + net[n, i, 1] * flow[n, 1] + net[n, i, 2] * flow[n, 2]
+            )
     for i in range(3):
         e[i] = y[i] - flow[depth, i]
 
@@ -44,7 +46,9 @@ def downstream(net, down):
         above, p = down[n + 1], net[n + 1]
         for i in range(3):
             for j in range(3):
-                down[n, i, j] = above[i, 0] * p[0, j] + above[i, 1] * p[1, j] + above[i, 2] * p[2, j]
+                down[n, i, j] = (
+                    above[i, 0] * p[0, j] + above[i, 1] * p[1, j] + above[i, 2] * p[2, j]
+                )
 
 
 @njit(fastmath=True, inline="always")
@@ -84,7 +88,11 @@ def scores(net, x, y, flow, down, b, r, e):
 def envelope(b, amount, r, flow):
     widest = 1.0
     for n in range(b.shape[0]):
-        v0, v1, v2 = b[n, 0] + amount * r[n, 0], b[n, 1] + amount * r[n, 1], b[n, 2] + amount * r[n, 2]
+        v0, v1, v2 = (
+            b[n, 0] + amount * r[n, 0],
+            b[n, 1] + amount * r[n, 1],
+            b[n, 2] + amount * r[n, 2],
+        )
         top = max(flow[n, 0], flow[n, 1], flow[n, 2])
         widest = max(widest, top * (max(v0, v1, v2) - min(v0, v1, v2)))
     return SCALE / widest
@@ -93,10 +101,18 @@ def envelope(b, amount, r, flow):
 @njit(fastmath=True)
 def step(net, b, amount, r, flow, eta, out):
     for n in range(net.shape[0]):
-        v0, v1, v2 = eta * (b[n, 0] + amount * r[n, 0]), eta * (b[n, 1] + amount * r[n, 1]), eta * (b[n, 2] + amount * r[n, 2])
+        v0, v1, v2 = (
+            eta * (b[n, 0] + amount * r[n, 0]),
+            eta * (b[n, 1] + amount * r[n, 1]),
+            eta * (b[n, 2] + amount * r[n, 2]),
+        )
         for c in range(3):
             x = flow[n, c]
-            w0, w1, w2 = net[n, 0, c] * np.exp(x * v0), net[n, 1, c] * np.exp(x * v1), net[n, 2, c] * np.exp(x * v2)
+            w0, w1, w2 = (
+                net[n, 0, c] * np.exp(x * v0),
+                net[n, 1, c] * np.exp(x * v1),
+                net[n, 2, c] * np.exp(x * v2),
+            )
             inverse = 1 / (w0 + w1 + w2)
             out[n, 0, c], out[n, 1, c], out[n, 2, c] = w0 * inverse, w1 * inverse, w2 * inverse
 
@@ -120,7 +136,10 @@ def gate_open(net, r, flow, e):
                 new1[i] += a * x
                 new2[i] += 2 * a * first[c] + net[n, i, c] * (d * d - spread) * x
         first[:], second[:] = new1, new2
-    return e[0] * second[0] + e[1] * second[1] + e[2] * second[2] > first[0] ** 2 + first[1] ** 2 + first[2] ** 2
+    return (
+        e[0] * second[0] + e[1] * second[1] + e[2] * second[2]
+        > first[0] ** 2 + first[1] ** 2 + first[2] ** 2
+    )
 
 
 @njit(fastmath=True)
@@ -135,7 +154,10 @@ def train(net, inputs, targets, schedule, turns, ledger, turning, native):
         x, y = inputs[schedule[t]], targets[schedule[t]]
         scores(turning, x, y, flow, down, b, r, e)
         push = turns[t] * (1.0 if gate_open(turning, r, flow, e) else 0.0)
-        own, kept = envelope(b, 0.0, r, flow), min(envelope(b, 1.0, r, flow), envelope(b, -1.0, r, flow))
+        own, kept = (
+            envelope(b, 0.0, r, flow),
+            min(envelope(b, 1.0, r, flow), envelope(b, -1.0, r, flow)),
+        )
         step(turning, b, push, r, flow, kept, taken)
         d_taken = loss(taken, inputs, targets) - before
         step(turning, b, -push, r, flow, kept, trial)
@@ -156,7 +178,16 @@ def train(net, inputs, targets, schedule, turns, ledger, turning, native):
 @njit(parallel=True, fastmath=True)
 def train_all(layers, inputs, targets, schedule, turns, ledger, turning, native):
     for i in prange(layers.shape[0]):
-        train(layers[i], inputs[i], targets[i], schedule[i], turns[i], ledger[i], turning[i], native[i])
+        train(
+            layers[i],
+            inputs[i],
+            targets[i],
+            schedule[i],
+            turns[i],
+            ledger[i],
+            turning[i],
+            native[i],
+        )
 
 
 def run(layers, inputs, targets, schedule, turns):

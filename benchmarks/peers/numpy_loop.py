@@ -1,4 +1,7 @@
-"""One pair at a time, matrices as the paper writes them, nothing clever: the reference that all others are checked against."""
+"""One pair at a time, matrices as the paper writes them, nothing clever.
+
+The reference that all others are checked against.
+"""
 
 import numpy as np
 
@@ -32,8 +35,13 @@ def scores(layers, x, y):
     for layer, into, down in zip(layers, flow, downstream, strict=False):
         for p, amount in zip(layer.T, into, strict=True):
             response += amount**2 * down @ (np.diag(p) - np.outer(p, p)) @ down.T
-    potentials = np.linalg.solve(response + LEAK * np.eye(3), np.stack([P @ residual, C @ residual], 1))
-    return [[np.outer(down.T @ v, into) for down, into in zip(downstream, flow, strict=False)] for v in potentials.T]
+    potentials = np.linalg.solve(
+        response + LEAK * np.eye(3), np.stack([P @ residual, C @ residual], 1)
+    )
+    return [
+        [np.outer(down.T @ v, into) for down, into in zip(downstream, flow, strict=False)]
+        for v in potentials.T
+    ]
 
 
 def step(layers, score, eta):
@@ -75,12 +83,25 @@ def train(layers, inputs, targets, schedule, turns):
         b, r = scores(turning, x, y)
         amount = 1.0 if gate_open(turning, r, x, y) else 0.0
         kept = min(envelope(plus(b, 1, r)), envelope(plus(b, -1, r)))
-        up, down = delta(turning, plus(b, amount, r), kept), delta(turning, plus(b, -amount, r), kept)
+        up, down = (
+            delta(turning, plus(b, amount, r), kept),
+            delta(turning, plus(b, -amount, r), kept),
+        )
         zero, own = delta(turning, b, kept), delta(turning, b, envelope(b))
         b_native, _ = scores(native, x, y)
         mean, taken = (up + down) / 2, up if turn > 0 else down
-        rows.append([mean - zero, taken - mean, zero - own, own - delta(native, b_native, envelope(b_native))])
-        turning, native = step(turning, plus(b, turn * amount, r), kept), step(native, b_native, envelope(b_native))
+        rows.append(
+            [
+                mean - zero,
+                taken - mean,
+                zero - own,
+                own - delta(native, b_native, envelope(b_native)),
+            ]
+        )
+        turning, native = (
+            step(turning, plus(b, turn * amount, r), kept),
+            step(native, b_native, envelope(b_native)),
+        )
     return np.array(rows).T, np.array(turning), np.array(native)
 
 

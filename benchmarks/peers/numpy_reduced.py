@@ -1,8 +1,11 @@
-"""The reduced algebra of `whorl.lanes` in NumPy: how much of the speed is algebra, and how much is the engine.
+"""The reduced algebra of `whorl.lanes` in NumPy.
 
-Rows 0 and 1 of every column, 2x2 maps, rank-one scores, the gate from moments, three rotated samples in the loss, losses carried over,
-one reciprocal a column. What is left out are the engine's parts: fusion, the polynomial exponential (NumPy's own is faster than a
-polynomial of one NumPy call a term), and threads.
+How much of the speed is algebra, and how much is the engine.
+
+Rows 0 and 1 of every column, 2x2 maps, rank-one scores, the gate from moments, three rotated
+samples in the loss, losses carried over, one reciprocal a column. What is left out are the engine's
+parts: fusion, the polynomial exponential (NumPy's own is faster than a polynomial of one NumPy call
+a term), and threads.
 """
 
 import numpy as np
@@ -13,13 +16,18 @@ BLOCK = 4096
 
 
 def compress(inputs, targets):
-    """Three rotated samples with the same sum of squared residuals up to a constant, by Householder's reflections."""
+    """Three rotated samples with the same sum of squared residuals up to a constant, by
+    Householder's reflections.
+    """
     columns = [*np.moveaxis(inputs, 1, 0), *np.moveaxis(targets[:, :2], 1, 0)]
     for j in range(3):
         mirror = columns[j][j:].copy()
         mirror[0] += np.copysign(np.sqrt((mirror * mirror).sum(0)), mirror[0])
         factor = 2 / (mirror * mirror).sum(0)
-        columns = [np.concatenate([c[:j], c[j:] - factor * (mirror * c[j:]).sum(0) * mirror]) for c in columns]
+        columns = [
+            np.concatenate([c[:j], c[j:] - factor * (mirror * c[j:]).sum(0) * mirror])
+            for c in columns
+        ]
     columns = [c[:3] * len(inputs) ** -0.5 for c in columns]
     return np.stack(columns[:3], 1), np.stack(columns[3:])
 
@@ -57,14 +65,20 @@ def response(weights, maps):
             t00, t01, t11 = w00, w01, w11
         else:
             left, right = down[:, 0] * w00 + down[:, 1] * w01, down[:, 0] * w01 + down[:, 1] * w11
-            t00, t01 = left[0] * down[0, 0] + right[0] * down[0, 1], left[0] * down[1, 0] + right[0] * down[1, 1]
+            t00, t01 = (
+                left[0] * down[0, 0] + right[0] * down[0, 1],
+                left[0] * down[1, 0] + right[0] * down[1, 1],
+            )
             t11 = left[1] * down[1, 0] + right[1] * down[1, 1]
         k00, k01, k11 = k00 + t00, k01 + t01, k11 + t11
     return k00, k01, k11
 
 
 def measure(head, tail, x, y, turning):
-    """Flows, weights, and the potentials behind every layer: of b, and for a turning learner of r and of the residual."""
+    """Flows, weights, and the potentials behind every layer.
+
+    Of b, and for a turning learner of r and of the residual.
+    """
     flow = [x]
     for rows, last in zip(head, tail, strict=True):
         into = flow[-1]
@@ -74,7 +88,9 @@ def measure(head, tail, x, y, turning):
     flow = np.stack(flow)
     square = flow * flow
     weighted0, weighted1 = square * head[:, 0], square * head[:, 1]
-    q01, q02, q12 = ((w * p).sum(1) for w, p in ((weighted0, head[:, 1]), (weighted0, tail), (weighted1, tail)))
+    q01, q02, q12 = (
+        (w * p).sum(1) for w, p in ((weighted0, head[:, 1]), (weighted0, tail), (weighted1, tail))
+    )
     weights, maps = (q01 + q02, -q01, q01 + q12), downstream(head)
     k00, k01, k11 = response(weights, maps)
     inverse = 1 / (k00 * k11 - k01 * k01)
@@ -117,7 +133,9 @@ def gate_open(head, flow, r, f, weights, displacement):
 
 def envelope(potential, flow):
     v0, v1 = potential[:, 0], potential[:, 1]
-    ranges = flow.max(1) * (np.maximum(np.maximum(v0, v1), 0.0) - np.minimum(np.minimum(v0, v1), 0.0))
+    ranges = flow.max(1) * (
+        np.maximum(np.maximum(v0, v1), 0.0) - np.minimum(np.minimum(v0, v1), 0.0)
+    )
     return SCALE / np.maximum(ranges.max(0), 1.0)
 
 
@@ -131,7 +149,11 @@ def stepped(grown, tail):
 
 
 def update_turning(head, tail, before, x, y, turn, samples):
-    """The nonreciprocal learner: its next state and loss, and its increments taken, opposite, without turn, with its own native step."""
+    """The nonreciprocal learner.
+
+    Its next state and loss, and its increments taken, opposite, without turn, with its own native
+    step.
+    """
     flow, b, r, f, weights, displacement = measure(head, tail, x, y, True)
     kept = np.minimum(envelope(b + r, flow), envelope(b - r, flow))
     push = kept * turn * gate_open(head, flow, r, f, weights, displacement)
@@ -139,7 +161,11 @@ def update_turning(head, tail, before, x, y, turn, samples):
     taken = stepped(still * turned, tail)
     after = loss(taken[0], samples)
     others = still / turned, still, head * growth(flow, b, envelope(b, flow))
-    return taken, after, (after - before, *(loss(stepped(grown, tail)[0], samples) - before for grown in others))
+    return (
+        taken,
+        after,
+        (after - before, *(loss(stepped(grown, tail)[0], samples) - before for grown in others)),
+    )
 
 
 def update_native(head, tail, x, y, samples):
@@ -154,8 +180,12 @@ def train(layers, inputs, targets, schedule, turns):
     loss_turning = loss_native = loss(turning[0], samples)
     ledger = np.empty((len(schedule), 4, schedule.shape[1]))
     for row, k, turn in zip(ledger, schedule, turns, strict=True):
-        x, y = (np.take_along_axis(values, k[None, None], 0)[0] for values in (inputs, targets[:, :2]))
-        turning, loss_turning, (taken, opposite, zero, own) = update_turning(*turning, loss_turning, x, y, turn, samples)
+        x, y = (
+            np.take_along_axis(values, k[None, None], 0)[0] for values in (inputs, targets[:, :2])
+        )
+        turning, loss_turning, (taken, opposite, zero, own) = update_turning(
+            *turning, loss_turning, x, y, turn, samples
+        )
         native, after = update_native(*native, x, y, samples)
         mean = (taken + opposite) / 2
         row[:] = mean - zero, taken - mean, zero - own, own - (after - loss_native)
@@ -164,4 +194,6 @@ def train(layers, inputs, targets, schedule, turns):
 
 
 def run(layers, inputs, targets, schedule, turns):
-    return pairs_first(*in_blocks(train, BLOCK, lanes_last(layers, inputs, targets, schedule, turns)))
+    return pairs_first(
+        *in_blocks(train, BLOCK, lanes_last(layers, inputs, targets, schedule, turns))
+    )

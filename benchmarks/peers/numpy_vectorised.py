@@ -1,18 +1,26 @@
-"""NumPy over all pairs at once, the 1.0 of the comparison: the formulas of `numpy_loop`, written by someone who knows NumPy.
+"""NumPy over all pairs at once, the 1.0 of the comparison.
 
-Pairs are the last axis, products of 3x3 matrices are explicit sums, scores are kept as rank-one factors, losses are carried over,
-the solve is 2x2 in closed form, and large batches go through in blocks that fit the cache.
+The formulas of `numpy_loop`, written by someone who knows NumPy.
+
+Pairs are the last axis, products of 3x3 matrices are explicit sums, scores are kept as rank-one
+factors, losses are carried over, the solve is 2x2 in closed form, and large batches go through in
+blocks that fit the cache.
 """
 
 import numpy as np
 
 from peers.problem import LEAK, SCALE, in_blocks, lanes_last, pairs_first
 
-BLOCK = 4096  # no slower, in either program, than 256, 512, 1024, 2048 or 8192 where this was written
+BLOCK = (
+    4096  # no slower, in either program, than 256, 512, 1024, 2048 or 8192 where this was written
+)
 
 
 def matvec(matrix, vector):
-    """(3, 3, lanes) with (3, lanes): explicit sums, several times faster here than einsum or matmul."""
+    """(3, 3, lanes) with (3, lanes).
+
+    Explicit sums, several times faster here than einsum or matmul.
+    """
     return matrix[:, 0] * vector[0] + matrix[:, 1] * vector[1] + matrix[:, 2] * vector[2]
 
 
@@ -24,7 +32,11 @@ def loss(layers, inputs, targets):
     total = layers[0]
     for layer in layers[1:]:
         total = matmul(layer, total)
-    residual = targets - (inputs[:, 0, None] * total[:, 0] + inputs[:, 1, None] * total[:, 1] + inputs[:, 2, None] * total[:, 2])
+    residual = targets - (
+        inputs[:, 0, None] * total[:, 0]
+        + inputs[:, 1, None] * total[:, 1]
+        + inputs[:, 2, None] * total[:, 2]
+    )
     return 0.5 / len(inputs) * np.einsum("sib,sib->b", residual, residual)
 
 
@@ -36,7 +48,9 @@ def response(layers, flow, downstream):
         inner = -matmul(weighted, layer.swapaxes(0, 1))
         for i in range(3):
             inner[i, i] += weighted[i].sum(0)
-        total = total + (inner if down is None else matmul(matmul(down, inner), down.swapaxes(0, 1)))
+        total = total + (
+            inner if down is None else matmul(matmul(down, inner), down.swapaxes(0, 1))
+        )
     return total
 
 
@@ -58,7 +72,9 @@ def scores(layers, x, y):
     for d in (centred, turned):  # potentials counted from the third output
         v = np.zeros_like(residual)
         v[0], v[1] = inverse * (k11 * d[0] - k01 * d[1]), inverse * (k00 * d[1] - k01 * d[0])
-        result.append([v if down is None else matvec(down.swapaxes(0, 1), v) for down in downstream])
+        result.append(
+            [v if down is None else matvec(down.swapaxes(0, 1), v) for down in downstream]
+        )
     return flow, residual, *result
 
 
@@ -93,14 +109,22 @@ def gate_open(layers, rotational, flow, residual):
 
 
 def update_turning(net, before, x, y, turn, data):
-    """The nonreciprocal learner: its next state and loss, and its increments taken, opposite, without turn, with its own native step."""
+    """The nonreciprocal learner.
+
+    Its next state and loss, and its increments taken, opposite, without turn, with its own native
+    step.
+    """
     flow, residual, b, r = scores(net, x, y)
     score_b, score_r = outer(b, flow), outer(r, flow)
     push = turn * gate_open(net, score_r, flow, residual)
     kept = np.minimum(envelope(plus(b, 1, r), flow), envelope(plus(b, -1, r), flow))
     taken = step(net, plus(score_b, push, score_r), kept)
     after = loss(taken, *data)
-    others = step(net, plus(score_b, -push, score_r), kept), step(net, score_b, kept), step(net, score_b, envelope(b, flow))
+    others = (
+        step(net, plus(score_b, -push, score_r), kept),
+        step(net, score_b, kept),
+        step(net, score_b, envelope(b, flow)),
+    )
     return taken, after, (after - before, *(loss(other, *data) - before for other in others))
 
 
@@ -116,7 +140,9 @@ def train(layers, inputs, targets, schedule, turns):
     ledger = np.empty((len(schedule), 4, schedule.shape[1]))
     for row, k, turn in zip(ledger, schedule, turns, strict=True):
         x, y = (np.take_along_axis(values, k[None, None], 0)[0] for values in data)
-        turning, loss_turning, (taken, opposite, zero, own) = update_turning(turning, loss_turning, x, y, turn, data)
+        turning, loss_turning, (taken, opposite, zero, own) = update_turning(
+            turning, loss_turning, x, y, turn, data
+        )
         native, after = update_native(native, x, y, data)
         mean = (taken + opposite) / 2
         row[:] = mean - zero, taken - mean, zero - own, own - (after - loss_native)
@@ -125,4 +151,6 @@ def train(layers, inputs, targets, schedule, turns):
 
 
 def run(layers, inputs, targets, schedule, turns):
-    return pairs_first(*in_blocks(train, BLOCK, lanes_last(layers, inputs, targets, schedule, turns)))
+    return pairs_first(
+        *in_blocks(train, BLOCK, lanes_last(layers, inputs, targets, schedule, turns))
+    )

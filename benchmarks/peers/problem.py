@@ -8,7 +8,10 @@ UPDATES = SAMPLES * EPOCHS
 
 
 def problem(pairs, depth, seed=0, epochs=EPOCHS):
-    """Random networks (imbalance 0, 4 or 8; floor 0.1), teachers, permuted orders and fair turns."""
+    """Random networks (imbalance 0, 4 or 8.
+
+    Floor 0.1), teachers, permuted orders and fair turns.
+    """
     rng = np.random.default_rng(seed)
     imbalance = rng.choice([0.0, 4.0, 8.0], size=(pairs, 1, 1, 1))
     weights = np.exp(imbalance * rng.standard_normal((pairs, depth, 3, 3)))
@@ -20,7 +23,13 @@ def problem(pairs, depth, seed=0, epochs=EPOCHS):
     order = np.broadcast_to(np.arange(SAMPLES, dtype=np.int32), (pairs, epochs, SAMPLES))
     schedule = rng.permuted(order, axis=2).reshape(pairs, epochs * SAMPLES)
     turns = rng.choice(np.array([-1, 1], dtype=np.int32), size=schedule.shape)
-    return {"layers": layers, "inputs": inputs, "targets": targets, "schedule": schedule, "turns": turns}
+    return {
+        "layers": layers,
+        "inputs": inputs,
+        "targets": targets,
+        "schedule": schedule,
+        "turns": turns,
+    }
 
 
 def lanes_last(*arrays):
@@ -38,5 +47,8 @@ def in_blocks(train, size, arrays):
     pairs = arrays[0].shape[-1]
     if pairs <= size:
         return train(*arrays)
-    parts = [train(*(np.ascontiguousarray(a[..., first : first + size]) for a in arrays)) for first in range(0, pairs, size)]
+    parts = [
+        train(*(np.ascontiguousarray(a[..., first : first + size]) for a in arrays))
+        for first in range(0, pairs, size)
+    ]
     return tuple(np.concatenate(part, axis=-1) for part in zip(*parts, strict=True))

@@ -1,4 +1,7 @@
-"""The vectorised program in PyTorch: the same formulas, pairs last, every core through torch's own threads."""
+"""The vectorised program in PyTorch.
+
+The same formulas, pairs last, every core through torch's own threads.
+"""
 
 import torch
 
@@ -17,7 +20,11 @@ def loss(layers, inputs, targets):
     total = layers[0]
     for layer in layers[1:]:
         total = matmul(layer, total)
-    residual = targets - (inputs[:, 0, None] * total[:, 0] + inputs[:, 1, None] * total[:, 1] + inputs[:, 2, None] * total[:, 2])
+    residual = targets - (
+        inputs[:, 0, None] * total[:, 0]
+        + inputs[:, 1, None] * total[:, 1]
+        + inputs[:, 2, None] * total[:, 2]
+    )
     return 0.5 / len(inputs) * (residual * residual).sum((0, 1))
 
 
@@ -28,7 +35,9 @@ def response(layers, flow, downstream):
         inner = -matmul(weighted, layer.swapaxes(0, 1))
         for i in range(3):
             inner[i, i] += weighted[i].sum(0)
-        total = total + (inner if down is None else matmul(matmul(down, inner), down.swapaxes(0, 1)))
+        total = total + (
+            inner if down is None else matmul(matmul(down, inner), down.swapaxes(0, 1))
+        )
     return total
 
 
@@ -49,7 +58,9 @@ def scores(layers, x, y):
     for d in (centred, turned):
         v = torch.zeros_like(residual)
         v[0], v[1] = inverse * (k11 * d[0] - k01 * d[1]), inverse * (k00 * d[1] - k01 * d[0])
-        result.append([v if down is None else matvec(down.swapaxes(0, 1), v) for down in downstream])
+        result.append(
+            [v if down is None else matvec(down.swapaxes(0, 1), v) for down in downstream]
+        )
     return flow, residual, *result
 
 
@@ -90,7 +101,11 @@ def update_turning(net, before, x, y, turn, data):
     kept = torch.minimum(envelope(plus(b, 1, r), flow), envelope(plus(b, -1, r), flow))
     taken = step(net, plus(score_b, push, score_r), kept)
     after = loss(taken, *data)
-    others = step(net, plus(score_b, -push, score_r), kept), step(net, score_b, kept), step(net, score_b, envelope(b, flow))
+    others = (
+        step(net, plus(score_b, -push, score_r), kept),
+        step(net, score_b, kept),
+        step(net, score_b, envelope(b, flow)),
+    )
     return taken, after, (after - before, *(loss(other, *data) - before for other in others))
 
 
@@ -107,7 +122,9 @@ def train(layers, inputs, targets, schedule, turns):
     ledger = torch.empty((len(schedule), 4, schedule.shape[1]), dtype=torch.float64)
     for row, k, turn in zip(ledger, schedule.long(), turns, strict=True):
         x, y = (torch.take_along_dim(values, k[None, None], 0)[0] for values in data)
-        turning, loss_turning, (taken, opposite, zero, own) = update_turning(turning, loss_turning, x, y, turn, data)
+        turning, loss_turning, (taken, opposite, zero, own) = update_turning(
+            turning, loss_turning, x, y, turn, data
+        )
         native, after = update_native(native, x, y, data)
         mean = (taken + opposite) / 2
         torch.stack([mean - zero, taken - mean, zero - own, own - (after - loss_native)], out=row)
@@ -116,4 +133,6 @@ def train(layers, inputs, targets, schedule, turns):
 
 
 def run(layers, inputs, targets, schedule, turns):
-    return pairs_first(*train(*map(torch.from_numpy, lanes_last(layers, inputs, targets, schedule, turns))))
+    return pairs_first(
+        *train(*map(torch.from_numpy, lanes_last(layers, inputs, targets, schedule, turns)))
+    )

@@ -1,4 +1,7 @@
-"""`whorl.train_many` as a user calls it: through `lanes`, every core, every check of its input, the account of every update kept."""
+"""`whorl.train_many` as a user calls it.
+
+Through `lanes`, every core, every check of its input, the account of every update kept.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +16,10 @@ POLICY = wh.step_matched(SCALE)
 
 
 def stacked(layers):
-    """Many networks as one, from one array (pairs, depth, 3, 3); `whorl.stack` does it for a list of networks."""
+    """Many networks as one, from one array (pairs, depth, 3, 3).
+
+    `whorl.stack` does it for a list of networks.
+    """
     one = wh.Network(list(layers[0]))
     many = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(layers), *leaf.shape)), one)
     return many.with_blocks([jnp.asarray(layer) for layer in layers.swapaxes(0, 1)])
@@ -24,7 +30,20 @@ def host(net):
 
 
 def run(layers, inputs, targets, schedule, turns, policy=POLICY, record=True):
-    result = wh.train_many(stacked(layers), inputs, targets, policy=policy, schedule=schedule, turns=turns, record=record)
+    result = wh.train_many(
+        stacked(layers),
+        inputs,
+        targets,
+        policy=policy,
+        schedule=schedule,
+        turns=turns,
+        record=record,
+    )
     account = result.updates if record else result.sums
-    ledger = np.stack([np.asarray(term) for term in (account.even, account.handedness, account.step, account.drift)])
+    ledger = np.stack(
+        [
+            np.asarray(term)
+            for term in (account.even, account.handedness, account.step, account.drift)
+        ]
+    )
     return ledger, host(result.nonreciprocal), host(result.native)

@@ -1,4 +1,6 @@
-"""`whorl.train_many` when only the sums of the account are asked for, and nothing is kept for each update."""
+"""`whorl.train_many` when only the sums of the account are asked for, and nothing is kept for each
+update.
+"""
 
 from peers import train_many
 

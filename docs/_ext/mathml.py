@@ -1,4 +1,6 @@
-r"""Mathematics as MathML, made when the pages are built: browsers draw it by themselves, and no script or font has to be fetched.
+r"""Mathematics as MathML, made when the pages are built.
+
+Browsers draw it by themselves, and no script or font has to be fetched.
 
 `\tag{7}` gives an equation the number that the paper gives it.
 """
@@ -16,7 +18,10 @@ TAG = re.compile(r"\\tag\{([^}]*)\}")
 
 
 def rendered(source: str, display: str) -> str:
-    """MathML of a piece of LaTeX; a command that the converter does not know is an error, and not printed as it is."""
+    """MathML of a piece of LaTeX.
+
+    A command that the converter does not know is an error, and not printed as it is.
+    """
     markup = convert(source, display=display)
     if unknown := re.search(r"<m[a-z]+>\\[A-Za-z]+", markup):
         raise ExtensionError(f"no MathML for {unknown.group()} in {source!r}")
@@ -33,7 +38,11 @@ def block(self: Any, node: nodes.math_block) -> None:
     """A formula of its own, with its number at the end of the line."""
     source = node.astext()
     number = TAG.search(source)
-    self.body.append(self.starttag(node, "div", CLASS="math", TABINDEX="0", ROLE="group", **{"ARIA-LABEL": "equation"}))
+    self.body.append(
+        self.starttag(
+            node, "div", CLASS="math", TABINDEX="0", ROLE="group", **{"ARIA-LABEL": "equation"}
+        )
+    )
     self.body.append(rendered(TAG.sub("", source), "block"))
     if number:
         self.body.append(f'<span class="eqno">({escape(number[1])})</span>')

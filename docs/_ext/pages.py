@@ -1,4 +1,7 @@
-"""Pages are run when they are read: a page that does not do what it shows fails the build, and its pictures come from its own code."""
+"""Pages are run when they are read.
+
+A page that does not do what it shows fails the build, and its pictures come from its own code.
+"""
 
 import re
 import shutil

@@ -1,12 +1,18 @@
-"""Pages that are run: every `>>>` and every `$ whorl` on a page is executed, and what it prints is compared with what the page shows.
+"""Pages that are run.
 
-A page is one session in one folder, from top to bottom. Three kinds of fenced block take part in it, all others are left alone:
+Every `>>>` and every `$ whorl` on a page is executed, and what it prints is compared with what the
+page shows.
+
+A page is one session in one folder, from top to bottom. Three kinds of fenced block take part in
+it, all others are left alone:
 
 - Python with prompts, as `doctest` reads it;
 - a block that begins with `$ whorl`: commands, each with what it prints below it;
-- a block whose first line is a comment that names a file, such as `# mine.toml`: it is written under that name.
+- a block whose first line is a comment that names a file, such as `# mine.toml`: it is written
+  under that name.
 
-Three dots stand for anything, as in `doctest`. The tests run every page, and so does the build, which also collects the pictures.
+Three dots stand for anything, as in `doctest`. The tests run every page, and so does the build,
+which also collects the pictures.
 """
 
 import doctest
@@ -47,7 +53,13 @@ def blocks(text: str) -> Iterator[tuple[str, str]]:
     end = 0
     for fence in FENCE.finditer(text):
         language, body = fence.groups()
-        kind = "python" if language == "python" and ">>>" in body else "console" if body.startswith("$ whorl") else ""
+        kind = (
+            "python"
+            if language == "python" and ">>>" in body
+            else "console"
+            if body.startswith("$ whorl")
+            else ""
+        )
         kind = kind or ("file" if FILE.match(body) else "")
         if kind:
             yield "text", text[end : fence.start()]
@@ -108,21 +120,37 @@ def _command(line: str, shown: str, outcome: Outcome) -> None:
 
 
 def notebook(text: str) -> str:
-    """The page as a Jupyter notebook without outputs: prose, code without prompts, commands behind an exclamation mark."""
+    """The page as a Jupyter notebook without outputs.
+
+    Prose, code without prompts, commands behind an exclamation mark.
+    """
     cells = []
     for kind, body in blocks(text):
         if kind == "text" and body.strip():
             cells.append({"cell_type": "markdown", "metadata": {}, "source": body.strip()})
         elif kind != "text":
-            cells.append({"cell_type": "code", "metadata": {}, "execution_count": None, "outputs": [], "source": _source(kind, body)})
+            cells.append(
+                {
+                    "cell_type": "code",
+                    "metadata": {},
+                    "execution_count": None,
+                    "outputs": [],
+                    "source": _source(kind, body),
+                }
+            )
     for number, cell in enumerate(cells):
         cell["id"] = f"cell-{number}"
-    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1) + "\n"
+    return (
+        json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1)
+        + "\n"
+    )
 
 
 def _source(kind: str, body: str) -> str:
     if kind == "python":
-        return "".join(example.source for example in doctest.DocTestParser().get_examples(body)).rstrip()
+        return "".join(
+            example.source for example in doctest.DocTestParser().get_examples(body)
+        ).rstrip()
     if kind == "console":
         return "\n".join(f"!{line}" for line, _ in commands(body))
     title = FILE.match(body)

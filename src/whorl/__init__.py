@@ -1,4 +1,7 @@
-"""A laboratory for conservative physical learning: does a flow network follow a gradient, or does it turn?"""
+"""A laboratory for conservative physical learning.
+
+Does a flow network follow a gradient, or does it turn?
+"""
 
 from whorl import plot as plot
 from whorl.baseline import Rule as Rule

@@ -1,7 +1,8 @@
 """The doors: every value a user hands in passes here once, and leaves as a checked JAX array.
 
-One grammar for every refusal: *argument* must *rule*, but *value*. Values are checked when they are known; under `jax.jit` and
-friends only shapes and types are, because a traced value is not there yet to be looked at.
+One grammar for every refusal: *argument* must *rule*, but *value*. Values are checked when they are
+known; under `jax.jit` and friends only shapes and types are, because a traced value is not there
+yet to be looked at.
 """
 
 from collections.abc import Sequence
@@ -18,7 +19,8 @@ from jaxtyping import Bool, Int
 MOST = 2**63  # beyond what any index can hold
 # What may stand where an array is asked for: arrays of JAX and NumPy, numbers, and nested lists.
 Numbers = ArrayLike | Sequence[Any]
-# Plain values of Python and NumPy, for which JAX's stand where a result was traced. A type checker is told of the plain ones.
+# Plain values of Python and NumPy, for which JAX's stand where a result was traced. A type checker
+# is told of the plain ones.
 if TYPE_CHECKING:
     Count = int
     Flag = bool
@@ -37,7 +39,9 @@ def known(*values: Any) -> bool:
 def need_known(what: str, instead: str, *values: Any) -> None:
     """Refuse traced values where a number has to be looked at, and say what to do instead."""
     if not known(values):
-        raise ValueError(f"{what} must be known, but it is traced here by jit, vmap or a derivative: {instead}")
+        raise ValueError(
+            f"{what} must be known, but it is traced here by jit, vmap or a derivative: {instead}"
+        )
 
 
 def counted(number: Any) -> Count:
@@ -55,12 +59,18 @@ def shown(value: Any) -> str:
 
 
 def plain(text: str) -> str:
-    """A name from somebody's file; what would speak to a terminal, or break a line, is shown as its code."""
+    """A name from somebody's file.
+
+    What would speak to a terminal, or break a line, is shown as its code.
+    """
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
 def mass_tolerance(dtype: Any) -> float:
-    """How far from one a unit mass may lie: 1e-12 in double precision, the registered tolerance for column sums."""
+    """How far from one a unit mass may lie.
+
+    1e-12 in double precision, the registered tolerance for column sums.
+    """
     return 1e-12 if jnp.finfo(dtype).bits >= 64 else 1e-5
 
 
@@ -73,7 +83,9 @@ def array(name: str, value: Numbers, ndim: int, dtype: Any = None) -> jax.Array:
         bad = ~np.isfinite(np.asarray(result))
         if bad.any():
             where = tuple(int(i) for i in np.argwhere(bad)[0])
-            raise ValueError(f"{name} must be finite, but {entry(where)} is {np.asarray(result)[where]}")
+            raise ValueError(
+                f"{name} must be finite, but {entry(where)} is {np.asarray(result)[where]}"
+            )
     return result
 
 
@@ -85,12 +97,18 @@ def numpy(name: str, value: Any) -> np.ndarray:
         need_known(name, "give it as a constant", value)
         raise
     except ValueError as ragged:
-        raise ValueError(f"{name} must be a rectangular array of numbers, but its rows have different lengths") from ragged
+        raise ValueError(
+            f"{name} must be a rectangular array of numbers, but its rows have different lengths"
+        ) from ragged
 
 
 def axes(name: str, value: Any) -> int:
     """How many axes a value has; a traced one says so itself."""
-    return value.ndim if hasattr(value, "ndim") else (numpy(name, value) if known(value) else jnp.asarray(value)).ndim
+    return (
+        value.ndim
+        if hasattr(value, "ndim")
+        else (numpy(name, value) if known(value) else jnp.asarray(value)).ndim
+    )
 
 
 def _floating(name: str, value: Any, dtype: Any) -> jax.Array:
@@ -101,7 +119,9 @@ def _floating(name: str, value: Any, dtype: Any) -> jax.Array:
         if value.dtype.kind not in "fiub" and not jnp.issubdtype(value.dtype, jnp.floating):
             raise ValueError(f"{name} must hold real numbers, but its type is {value.dtype}")
         if value.dtype.itemsize > 8:
-            raise ValueError(f"{name} must hold numbers of at most 64 bits, but its type is {value.dtype}")
+            raise ValueError(
+                f"{name} must hold numbers of at most 64 bits, but its type is {value.dtype}"
+            )
         if value.dtype.kind in "iub":
             value = value.astype(np.float64)
     elif jnp.issubdtype(value.dtype, jnp.complexfloating):
@@ -131,13 +151,16 @@ def entry(index: tuple[int, ...]) -> str:
     return "its value" if not index else f"entry {index[0] if len(index) == 1 else index}"
 
 
-def scalar(name: str, value: ArrayLike, *, above: float | None = None, least: float | None = None) -> jax.Array:
+def scalar(
+    name: str, value: ArrayLike, *, above: float | None = None, least: float | None = None
+) -> jax.Array:
     """A finite real number, optionally `> above` or `>= least`."""
     if not isinstance(value, jax.Array):
         seen = numpy(name, value)
         if seen.ndim or seen.dtype.kind not in "fiu":
             raise ValueError(f"{name} must be a real number, but it is {shown(value)}")
-        # A Python number stays weakly typed, so that it takes on the precision of the network it meets, and known, even under jit.
+        # A Python number stays weakly typed, so that it takes on the precision of the network it
+        # meets, and known, even under jit.
         with jax.ensure_compile_time_eval():
             value = jnp.asarray(float(seen))
     result = array(name, value, 0)
@@ -149,14 +172,20 @@ def scalar(name: str, value: ArrayLike, *, above: float | None = None, least: fl
     return result
 
 
-def number(name: str, value: ArrayLike, *, above: float | None = None, least: float | None = None) -> float:
+def number(
+    name: str, value: ArrayLike, *, above: float | None = None, least: float | None = None
+) -> float:
     """A finite real number that decides something in Python, and so cannot be traced."""
     need_known(name, "give it as a constant", value)
     return float(scalar(name, value, above=above, least=least))
 
 
-def numbers(name: str, value: Numbers, *, above: float | None = None, least: float | None = None) -> jax.Array:
-    """One number as `scalar` takes it, or a row of them, one per pair of an ensemble, each of which it would take."""
+def numbers(
+    name: str, value: Numbers, *, above: float | None = None, least: float | None = None
+) -> jax.Array:
+    """One number as `scalar` takes it, or a row of them, one per pair of an ensemble, each of which
+    it would take.
+    """
     if axes(name, value) == 0:
         return scalar(name, value, above=above, least=least)  # pyright: ignore[reportArgumentType]
     row = array(name, value, 1)
@@ -176,7 +205,11 @@ def instance(name: str, value: Any, kind: type) -> None:
 def listed(name: str, value: Any) -> list[Any]:
     """The items of a list, or of an array along its first axis."""
     counted = hasattr(value, "__len__") and hasattr(value, "__getitem__")
-    if isinstance(value, str | bytes | dict | type) or not counted or getattr(value, "ndim", 1) == 0:
+    if (
+        isinstance(value, str | bytes | dict | type)
+        or not counted
+        or getattr(value, "ndim", 1) == 0
+    ):
         raise ValueError(f"{name} must be a list, but it is {shown(value)}")
     return [value[number] for number in range(len(value))]
 
@@ -184,28 +217,47 @@ def listed(name: str, value: Any) -> list[Any]:
 def count(name: str, value: Any, least: int = 1) -> int:
     """A whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}, but it is {shown(value)}")
+        raise ValueError(
+            f"{name} must be a whole number of at least {least}, but it is {shown(value)}"
+        )
     if value >= MOST:
-        raise ValueError(f"{name} must be a whole number of at most 63 bits, but it is {shown(value)}")
+        raise ValueError(
+            f"{name} must be a whole number of at most 63 bits, but it is {shown(value)}"
+        )
     return int(value)
 
 
 def index(name: str, value: Any, size: int) -> int:
     """A whole number in [0, size)."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise ValueError(f"{name} must be a whole number from 0 to {size - 1}, but it is {shown(value)}")
+        raise ValueError(
+            f"{name} must be a whole number from 0 to {size - 1}, but it is {shown(value)}"
+        )
     if not 0 <= value < size:
         raise ValueError(f"{name} must be a whole number from 0 to {size - 1}, but it is {value}")
     return int(value)
 
 
-def compositions(name: str, value: Numbers, width: int, dtype: Any, *, pairs: int | None = None) -> jax.Array:
-    """Rows of unit mass: non-negative entries that sum to one, `width` of them; for a stack of `pairs`, one table of rows each."""
+def compositions(
+    name: str, value: Numbers, width: int, dtype: Any, *, pairs: int | None = None
+) -> jax.Array:
+    """Rows of unit mass.
+
+    Non-negative entries that sum to one, `width` of them; for a stack of `pairs`, one table of rows
+    each.
+    """
     rows = array(name, value, 2 if pairs is None else 3, dtype)
     wanted = ("samples", width) if pairs is None else (pairs, "samples", width)
-    if rows.shape[-1] != width or rows.shape[-2] == 0 or (pairs is not None and rows.shape[0] != pairs):
+    if (
+        rows.shape[-1] != width
+        or rows.shape[-2] == 0
+        or (pairs is not None and rows.shape[0] != pairs)
+    ):
         shape = ", ".join(map(str, wanted))
-        raise ValueError(f"{name} must have shape ({shape}) with at least one sample, but its shape is {rows.shape}")
+        raise ValueError(
+            f"{name} must have shape ({shape}) with at least one sample, but its shape is "
+            f"{rows.shape}"
+        )
     if known(rows):
         seen = np.asarray(rows)
         if (seen < 0).any():
@@ -216,7 +268,8 @@ def compositions(name: str, value: Numbers, width: int, dtype: Any, *, pairs: in
         if off.any():
             where = tuple(int(i) for i in np.argwhere(off)[0])
             raise ValueError(
-                f"{name} must have rows of unit mass, but row {where[0] if pairs is None else where} sums to {sums[where]:.15g}"
+                f"{name} must have rows of unit mass, but row "
+                f"{where[0] if pairs is None else where} sums to {sums[where]:.15g}"
             )
     return rows
 
@@ -224,7 +277,10 @@ def compositions(name: str, value: Numbers, width: int, dtype: Any, *, pairs: in
 def same_samples(inputs: jax.Array, targets: jax.Array) -> None:
     """One target for every input."""
     if inputs.shape[0] != targets.shape[0]:
-        raise ValueError(f"targets must have one row an input, but there are {targets.shape[0]} targets and {inputs.shape[0]} inputs")
+        raise ValueError(
+            f"targets must have one row an input, but there are {targets.shape[0]} targets and "
+            f"{inputs.shape[0]} inputs"
+        )
 
 
 def finite(what: str, *values: Any) -> None:
@@ -232,4 +288,6 @@ def finite(what: str, *values: Any) -> None:
     if known(values):
         for leaf in jax.tree.leaves(values):
             if not np.isfinite(np.asarray(leaf)).all():
-                raise ValueError(f"{what} must be finite, but it overflowed or is undefined at this state")
+                raise ValueError(
+                    f"{what} must be finite, but it overflowed or is undefined at this state"
+                )

@@ -1,4 +1,7 @@
-"""The exponential of a small argument as one polynomial: the envelope bounds the exponents of a step, so no range need be reduced."""
+"""The exponential of a small argument as one polynomial.
+
+The envelope bounds the exponents of a step, so no range need be reduced.
+"""
 
 import functools
 import math
@@ -6,17 +9,22 @@ from fractions import Fraction
 
 from jaxtyping import Array, Float
 
-REACH = 1.0  # exponents up to this size; beyond it the difference of cosh and sinh would lose digits
+REACH = (
+    1.0  # exponents up to this size; beyond it the difference of cosh and sinh would lose digits
+)
 
 
 @functools.cache
 def _coefficients(reach: float) -> tuple[list[float], list[float]]:
     """Even and odd powers of a polynomial for exp on [-reach, reach], good to round-off.
 
-    The Taylor series, economised: its Chebyshev terms above the needed degree are taken off, in exact arithmetic.
+    The Taylor series, economised: its Chebyshev terms above the needed degree are taken off, in
+    exact arithmetic.
     """
     size = Fraction(reach)
-    degree = next(n for n in range(4, 60) if size ** (n + 1) / math.factorial(n + 1) < Fraction(2) ** (n - 55))
+    degree = next(
+        n for n in range(4, 60) if size ** (n + 1) / math.factorial(n + 1) < Fraction(2) ** (n - 55)
+    )
     series = [size**k / math.factorial(k) for k in range(degree + 12)]
     chebyshev = [[1], [0, 1]]
     while len(chebyshev) < len(series):
@@ -30,12 +38,19 @@ def _coefficients(reach: float) -> tuple[list[float], list[float]]:
     return powers[0::2], powers[1::2]
 
 
-def parts(argument: Float[Array, "*shape"], reach: float = REACH) -> tuple[Float[Array, "*shape"], Float[Array, "*shape"]]:
-    """Cosh and sinh of an argument of at most `reach`: their sum and difference are exp of plus and minus the argument."""
+def parts(
+    argument: Float[Array, "*shape"], reach: float = REACH
+) -> tuple[Float[Array, "*shape"], Float[Array, "*shape"]]:
+    """Cosh and sinh of an argument of at most `reach`.
+
+    Their sum and difference are exp of plus and minus the argument.
+    """
     square = argument * argument
     even, odd = (_horner(powers, square) for powers in _coefficients(reach))
     return even, argument * odd
 
 
 def _horner(powers: list[float], argument: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    return functools.reduce(lambda value, c: value * argument + c, powers[-3::-1], powers[-1] * argument + powers[-2])
+    return functools.reduce(
+        lambda value, c: value * argument + c, powers[-3::-1], powers[-1] * argument + powers[-2]
+    )

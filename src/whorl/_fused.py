@@ -1,7 +1,10 @@
-"""Two marks on a compiled program that decide the speed of small elementwise work on a CPU. Neither changes a value.
+"""Two marks on a compiled program that decide the speed of small elementwise work on a CPU.
 
-Left to itself XLA's CPU compiler recomputes a shared value inside each of its readers, and dispatches every fusion of a loop by
-itself. Both marks are attributes of XLA calls; a compiler that does not know them ignores them, and on other devices they are not set.
+Neither changes a value.
+
+Left to itself XLA's CPU compiler recomputes a shared value inside each of its readers, and
+dispatches every fusion of a loop by itself. Both marks are attributes of XLA calls; a compiler that
+does not know them ignores them, and on other devices they are not set.
 """
 
 from collections.abc import Callable
@@ -17,7 +20,10 @@ def on_cpu() -> bool:
 
 
 def keep(tree: Any) -> Any:
-    """Compute these arrays once. A call of the identity that may not be inlined: fusion stops there, and running it costs nothing.
+    """Compute these arrays once.
+
+    A call of the identity that may not be inlined: fusion stops there, and running it costs
+    nothing.
 
     `optimization_barrier` does not serve: the CPU compiler drops it before it fuses.
     """
@@ -28,7 +34,9 @@ def keep(tree: Any) -> Any:
 
 
 def whole(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile `function`, loops and all, into one machine-code function instead of one dispatch for each fusion."""
+    """Compile `function`, loops and all, into one machine-code function instead of one dispatch for
+    each fusion.
+    """
     if not on_cpu():
         return function
 

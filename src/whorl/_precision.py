@@ -1,7 +1,7 @@
 """What a precision can tell: how large round-off may be, and when a number drowns in it.
 
-A tolerance asks for something; the precision and the condition of a problem say what can be had. Where the second is coarser than the
-first there is no answer, and none is given.
+A tolerance asks for something; the precision and the condition of a problem say what can be had.
+Where the second is coarser than the first there is no answer, and none is given.
 """
 
 from collections.abc import Sequence
@@ -11,24 +11,32 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-FINE = 1e-12  # a share of this size is round-off of well-conditioned double precision, and never worth a verdict
+# a share of this size is round-off of well-conditioned double precision, and never worth a verdict
+FINE = 1e-12
 COARSE = 1e-3  # a round-off above this share hides more than a verdict may overlook
 LARGE = 2**14  # entries of a layer that is worth leaving on its device
 CANNOT_TELL = "cannot tell"
 
 
 def noise(dtype: Any, *lengths: int) -> float:
-    """The relative round-off of sums of these lengths, one behind the other, in one floating type."""
+    """The relative round-off of sums of these lengths, one behind the other, in one floating
+    type.
+    """
     return float(jnp.finfo(dtype).eps) * sum(lengths)
 
 
 def tolerance(roundoff: float, fine: float = FINE) -> float:
-    """What counts as nothing where nobody says: the round-off, but at least `fine` and at most `COARSE`."""
+    """What counts as nothing where nobody says.
+
+    The round-off, but at least `fine` and at most `COARSE`.
+    """
     return max(fine, min(roundoff, COARSE))
 
 
 def judged(share: float, tol: float, roundoff: float, within: str, above: str) -> str:
-    """The word for a share that is known up to `roundoff`: `within` or `above` the tolerance, or that it cannot be told.
+    """The word for a share that is known up to `roundoff`.
+
+    `within` or `above` the tolerance, or that it cannot be told.
 
     Examples:
         >>> from whorl import _precision
@@ -43,26 +51,35 @@ def judged(share: float, tol: float, roundoff: float, within: str, above: str) -
     return within if roundoff <= tol and share + roundoff <= 1.25 * tol else CANNOT_TELL
 
 
-def refuse_underflow(layers: Sequence[Array], rates: Sequence[Array], flows: Sequence[Array]) -> None:
+def refuse_underflow(
+    layers: Sequence[Array], rates: Sequence[Array], flows: Sequence[Array]
+) -> None:
     """Refuse a state whose response is not zero but would be rounded to zero, or to a few digits.
 
-    Of what a column contributes to K no entry exceeds rate x flow squared x the product of its two heaviest entries.
+    Of what a column contributes to K no entry exceeds rate x flow squared x the product of its two
+    heaviest entries.
     """
     info = jnp.finfo(layers[0].dtype)
     enough = float(np.log(info.tiny) - np.log(info.eps))
     strongest = -np.inf
     for layer, rate, flow in zip(reversed(layers), reversed(rates), reversed(flows), strict=True):
         with np.errstate(divide="ignore"):
-            through = np.log(np.asarray(rate, dtype=float)) + 2 * np.log(np.asarray(flow, dtype=float).max(axis=0))
+            through = np.log(np.asarray(rate, dtype=float)) + 2 * np.log(
+                np.asarray(flow, dtype=float).max(axis=0)
+            )
             best = int(np.argmax(through))
-            # One strong column is enough, and the likeliest is that with most flow; only where it fails are all looked at.
-            strongest = max(strongest, float(through[best] + _log_heaviest(_column(layer, best))[0]))
+            # One strong column is enough, and the likeliest is that with most flow; only where it
+            # fails are all looked at.
+            strongest = max(
+                strongest, float(through[best] + _log_heaviest(_column(layer, best))[0])
+            )
             if strongest >= enough:
                 return
             strongest = max(strongest, float(np.max(through + _log_heaviest(np.asarray(layer)))))
     if -np.inf < strongest < enough:
         raise ValueError(
-            f"the response must be large enough for {layers[0].dtype}, but none of its entries exceeds 1e{strongest / np.log(10):.0f}: "
+            f"the response must be large enough for {layers[0].dtype}, but none of its entries "
+            f"exceeds 1e{strongest / np.log(10):.0f}: "
             "the flows, rates or second heaviest entries of all columns are that close to zero"
         )
 

@@ -1,8 +1,11 @@
-"""Rollouts of width three, many pairs at once: at every update all actions of all pairs go ahead as lanes side by side.
+"""Rollouts of width three, many pairs at once.
 
-`foresight` says what is computed; this file says it faster, as `lanes` does for the other policies. The number of updates that are
-looked ahead is a bound of a loop, not part of the program, so that one compiled program serves every horizon and every list of as many
-actions: a plain foresight is one whose foreseen order is the true one, whose mixture is (0, 1) and whose errors are zero.
+At every update all actions of all pairs go ahead as lanes side by side.
+
+`foresight` says what is computed; this file says it faster, as `lanes` does for the other policies.
+The number of updates that are looked ahead is a bound of a loop, not part of the program, so that
+one compiled program serves every horizon and every list of as many actions: a plain foresight is
+one whose foreseen order is the true one, whose mixture is (0, 1) and whose errors are zero.
 """
 
 from typing import Any, NamedTuple
@@ -12,11 +15,28 @@ import jax.numpy as jnp
 from jax import Array
 
 from whorl._fused import keep
-from whorl.lanes import Columns, Local, Rule, State, act, axis, choose, growth, loss, measure, span, stepped, update_native
+from whorl.lanes import (
+    Columns,
+    Local,
+    Rule,
+    State,
+    act,
+    axis,
+    choose,
+    growth,
+    loss,
+    measure,
+    span,
+    stepped,
+    update_native,
+)
 
 
 class Foresight(NamedTuple):
-    """What a rollout is made of. Actions are (actions,), tables have the updates first and the lanes last."""
+    """What a rollout is made of.
+
+    Actions are (actions,), tables have the updates first and the lanes last.
+    """
 
     amounts: Array
     fractions: Array
@@ -31,9 +51,13 @@ def options(local: Local, native: Array, rule: Rule, plan: Foresight) -> tuple[A
     steps = []
     for amount, fraction in zip(axis(plan.amounts, 0), axis(plan.fractions, 0), strict=True):
         swung = (rule.omega * amount)[None, None] * local.r
-        kept = rule.scale / jnp.maximum(span(local.b + swung, local.flow), span(local.b - swung, local.flow))
+        kept = rule.scale / jnp.maximum(
+            span(local.b + swung, local.flow), span(local.b - swung, local.flow)
+        )
         steps.append(fraction * jnp.where(amount == 0, native, kept))
-    return keep(jnp.stack(steps)), rule.omega[None] * plan.amounts[:, None] * jnp.ones_like(native)[None]
+    return keep(jnp.stack(steps)), rule.omega[None] * plan.amounts[:, None] * jnp.ones_like(native)[
+        None
+    ]
 
 
 def landed(columns: Columns, local: Local, steps: Array, pushes: Array) -> Columns:
@@ -46,9 +70,19 @@ def landed(columns: Columns, local: Local, steps: Array, pushes: Array) -> Colum
 
 
 def ahead(
-    columns: Columns, data: tuple[Array, Array], rule: Rule, order: Array, first: Array, last: Array, actions: int, every: Array | int = 1
+    columns: Columns,
+    data: tuple[Array, Array],
+    rule: Rule,
+    order: Array,
+    first: Array,
+    last: Array,
+    actions: int,
+    every: Array | int = 1,
 ) -> Columns:
-    """The native learner goes on from there, through updates `first` to before `last`; an entry of the order serves `every` one."""
+    """The native learner goes on from there, through updates `first` to before `last`.
+
+    An entry of the order serves `every` one.
+    """
     scale, leak = (jnp.tile(value, actions) for value in (rule.scale, rule.leak))
 
     def body(number: Array, columns: Columns) -> Columns:
@@ -61,8 +95,18 @@ def ahead(
     return jax.lax.fori_loop(first, last, body, columns)
 
 
-def native_losses(layers: Array, data: tuple[Array, Array], samples: Any, order: Array, rule: Rule, marks: Array, every: Array) -> Array:
-    """Losses of the native learner alone after the numbers of updates in `marks`, which do not fall; (marks, lanes)."""
+def native_losses(
+    layers: Array,
+    data: tuple[Array, Array],
+    samples: Any,
+    order: Array,
+    rule: Rule,
+    marks: Array,
+    every: Array,
+) -> Array:
+    """Losses of the native learner alone after the numbers of updates in `marks`, which do not
+    fall; (marks, lanes).
+    """
 
     def body(carry: tuple[Columns, Array], mark: Array) -> tuple[tuple[Columns, Array], Array]:
         columns = ahead(carry[0], data, rule, order, carry[1], mark, 1, every)
@@ -82,9 +126,18 @@ def lowest(readings: Array) -> Array:
 
 
 def update(
-    state: State, samples: Any, rest: Array, data: tuple[Array, Array], now: tuple, rule: Rule, plan: Foresight
+    state: State,
+    samples: Any,
+    rest: Array,
+    data: tuple[Array, Array],
+    now: tuple,
+    rule: Rule,
+    plan: Foresight,
 ) -> tuple[State, tuple[Array, ...], list[Array]]:
-    """One update of the learner that looks ahead; what is returned is that of `lanes.update_turning`, and the choice behind it."""
+    """One update of the learner that looks ahead.
+
+    What is returned is that of `lanes.update_turning`, and the choice behind it.
+    """
     number, x, y, turn = now
     local = measure(state.columns, x, y, rule.leak)
     direct, turned = (plan.mixture[number, part][None, None] for part in (0, 1))
@@ -93,7 +146,15 @@ def update(
     steps, amounts = options(local, native, rule, plan)
     actions, lanes = steps.shape
     last = jnp.minimum(plan.foreseen.shape[0], number + 1 + plan.horizon)
-    ends = ahead(landed(state.columns, local, steps, amounts * turn[None] * steps), data, rule, plan.foreseen, number + 1, last, actions)
+    ends = ahead(
+        landed(state.columns, local, steps, amounts * turn[None] * steps),
+        data,
+        rule,
+        plan.foreseen,
+        number + 1,
+        last,
+        actions,
+    )
     x_all, y_all = (jnp.tile(values, (1, 1, actions)) for values in samples)
     losses = keep(loss(ends.head, (x_all, y_all))).reshape(actions, lanes)
     choice = lowest((losses + rest[None]) * (1 + plan.errors[number]))
@@ -121,16 +182,28 @@ def train(
         number, sample, turn = now
         x, y = keep(tuple(choose(values, sample) for values in data))
         scheduled = number, x, y, turn.astype(layers.dtype)
-        looking, (even, handedness, step, own), seen = update(looking, samples, rest, data, scheduled, rule, plan)
+        looking, (even, handedness, step, own), seen = update(
+            looking, samples, rest, data, scheduled, rule, plan
+        )
         native, other = update_native(native, samples, x, y, rule)
         row = jnp.stack([even, handedness, step, own - other])
         total = keep(sums + row)
-        # A step not taken is made up for by drift later: the terms are large against their sum, so what rounding takes is kept (Neumaier).
-        lost = lost + jnp.where(jnp.abs(sums) >= jnp.abs(row), (sums - total) + row, (row - total) + sums)
-        return (looking, native, total, lost), (row, jnp.stack([*seen[:6], native.loss, seen[6]])) if record else None
+        # A step not taken is made up for by drift later: the terms are large against their sum, so
+        # what rounding takes is kept (Neumaier).
+        lost = lost + jnp.where(
+            jnp.abs(sums) >= jnp.abs(row), (sums - total) + row, (row - total) + sums
+        )
+        return (looking, native, total, lost), (
+            row,
+            jnp.stack([*seen[:6], native.loss, seen[6]]),
+        ) if record else None
 
     none = jnp.zeros((4, layers.shape[-1]), dtype=layers.dtype)
     numbers = jnp.arange(schedule[0].shape[0], dtype=jnp.int32)
-    (looking, native, sums, lost), rows = jax.lax.scan(body, (start, start, none, none), (numbers, *schedule))
-    ends = (jnp.concatenate([c.head, c.tail[:, None]], 1) for c in (looking.columns, native.columns))
+    (looking, native, sums, lost), rows = jax.lax.scan(
+        body, (start, start, none, none), (numbers, *schedule)
+    )
+    ends = (
+        jnp.concatenate([c.head, c.tail[:, None]], 1) for c in (looking.columns, native.columns)
+    )
     return sums + lost, rows, *ends, start.loss, looking.loss, native.loss

@@ -1,10 +1,14 @@
-r"""Small symmetric matrices: the inverse without LAPACK, and functions of a matrix with a derivative that is right at any rank.
+r"""Small symmetric matrices.
 
-Inside compiled loops over many networks a batched LAPACK call is slow, and with some versions of jaxlib it never returns. Sweeping
-each pivot once (Gauss and Jordan, in place) is elementwise work; for positive definite matrices it needs no pivoting.
+The inverse without LAPACK, and functions of a matrix with a derivative that is right at any rank.
 
-The derivative of $f(K)$ weighs every pair of modes by the divided difference $f[\lambda_i, \lambda_j]$ (Daleckii and Krein). That of the
-eigenvectors, which automatic differentiation would take, divides by $\lambda_i - \lambda_j$: by round-off, where two modes answer nothing.
+Inside compiled loops over many networks a batched LAPACK call is slow, and with some versions of
+jaxlib it never returns. Sweeping each pivot once (Gauss and Jordan, in place) is elementwise work;
+for positive definite matrices it needs no pivoting.
+
+The derivative of $f(K)$ weighs every pair of modes by the divided difference $f[\lambda_i,
+\lambda_j]$ (Daleckii and Krein). That of the eigenvectors, which automatic differentiation would
+take, divides by $\lambda_i - \lambda_j$: by round-off, where two modes answer nothing.
 """
 
 from collections.abc import Callable
@@ -39,7 +43,10 @@ def inverse(matrix: Matrix) -> Matrix:
 
 
 def function(weight: Weight, matrix: Matrix, noise: float) -> Matrix:
-    """The matrix with the modes of a positive semidefinite one and `weight` of its eigenvalues; those within `noise` of zero are zero."""
+    """The matrix with the modes of a positive semidefinite one and `weight` of its eigenvalues.
+
+    Those within `noise` of zero are zero.
+    """
     if _check.known(matrix):
         return _weighed(weight, *modes(matrix, noise))
     pure, parameters = hoisted(weight, matrix.dtype, matrix.shape[0], pairs(matrix.shape[0]))
@@ -47,15 +54,22 @@ def function(weight: Weight, matrix: Matrix, noise: float) -> Matrix:
 
 
 def modes(matrix: Matrix, noise: float) -> tuple[Float[Array, "n"], Matrix]:
-    """Eigenvalues, largest first and with those that round-off may have made set to zero, where a weight may be undefined; and modes."""
+    """Eigenvalues, largest first and with those that round-off may have made set to zero, where a
+    weight may be undefined; and modes.
+    """
     values, vectors = jnp.linalg.eigh((matrix + matrix.T) / 2)
     values, vectors = values[::-1], vectors[:, ::-1]
     return jnp.where(values > noise * values[0], values, 0.0), vectors
 
 
 def hoisted(weight: Weight, dtype: Any, *sizes: int) -> tuple[Weight, tuple[Any, ...]]:
-    """The same function on that many eigenvalues, and apart from it the traced numbers it holds, which may be differentiated too."""
-    made = {size: jax.closure_convert(lambda values: weight(values), jnp.ones(size, dtype=dtype)) for size in sizes}
+    """The same function on that many eigenvalues, and apart from it the traced numbers it holds,
+    which may be differentiated too.
+    """
+    made = {
+        size: jax.closure_convert(lambda values: weight(values), jnp.ones(size, dtype=dtype))
+        for size in sizes
+    }
     return lambda values, *given: made[values.shape[0]][0](values, *given), tuple(made[sizes[0]][1])
 
 
@@ -64,16 +78,27 @@ def pairs(size: int) -> int:
     return 2 * size + size**2 * len(NODES)
 
 
-def divided(weight: Weight, one: Float[Array, "n"], other: Float[Array, "m"], *parameters: Any) -> Float[Array, "n m"]:
-    """The divided differences of `weight` between two sets of eigenvalues: its slope where two are equal."""
+def divided(
+    weight: Weight, one: Float[Array, "n"], other: Float[Array, "m"], *parameters: Any
+) -> Float[Array, "n m"]:
+    """The divided differences of `weight` between two sets of eigenvalues.
+
+    Its slope where two are equal.
+    """
     pair = (len(one), len(other))
     x, y = jnp.broadcast_to(one[:, None], pair), jnp.broadcast_to(other[None, :], pair)
     top = jnp.maximum(x, y)
-    # Between close values the mean slope, by a rule exact to degree 15; between others nothing cancels.
+    # Between close values the mean slope, by a rule exact to degree 15; between others nothing
+    # cancels.
     close = jnp.abs(x - y) <= 0.5 * top
     nodes, shares = (jnp.asarray(part / 2, dtype=one.dtype) for part in (NODES + 1, SHARES))
-    between = jnp.where(close[:, :, None], x[:, :, None] + (y - x)[:, :, None] * nodes[None, None, :], top[:, :, None])
-    # All in one call, largest first as everywhere, since a weight may look at the largest value it is shown.
+    between = jnp.where(
+        close[:, :, None],
+        x[:, :, None] + (y - x)[:, :, None] * nodes[None, None, :],
+        top[:, :, None],
+    )
+    # All in one call, largest first as everywhere, since a weight may look at the largest value it
+    # is shown.
     at = jnp.concatenate([one, other, between.ravel()])
     order = jnp.argsort(-at)
     found = jax.jvp(lambda points: weight(points, *parameters), (at[order],), (jnp.ones_like(at),))
@@ -97,5 +122,9 @@ def _moved(weight: Weight, noise: float, primals: tuple, tangents: tuple) -> tup
     (matrix, parameters), (motion, drifts) = primals, tangents
     values, vectors = modes(matrix, noise)
     weights, changes = jax.jvp(lambda *given: weight(values, *given), parameters, drifts)
-    inner = divided(weight, values, values, *parameters) * (vectors.T @ ((motion + motion.T) / 2) @ vectors)
-    return _weighed(lambda _: weights, values, vectors), vectors @ (inner + jnp.diag(changes)) @ vectors.T
+    inner = divided(weight, values, values, *parameters) * (
+        vectors.T @ ((motion + motion.T) / 2) @ vectors
+    )
+    return _weighed(lambda _: weights, values, vectors), vectors @ (
+        inner + jnp.diag(changes)
+    ) @ vectors.T

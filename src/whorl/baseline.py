@@ -1,26 +1,36 @@
-r"""Fair baselines: the standard optimisers of a product of simplices, under the schedule and the envelope of the physical learner.
+r"""Fair baselines.
 
-Every rule here turns the residual into scores, and moves each column along its score by the size that `policy.envelope` admits. A
-residual is that of the scheduled sample, or of all samples at once; either way a scheduled entry is one update, and a run says how many
-residuals drove each of them, so that the work behind two losses can be compared.
+The standard optimisers of a product of simplices, under the schedule and the envelope of the
+physical learner.
 
-- `natural_gradient`: the direct law $s = \rho J^\mathsf{T} e$, moved along a geodesic of the Shahshahani metric
-  $\langle V, W\rangle_p = \sum_i V_i W_i / p_i$.
-- `exponentiated_gradient`: the same score, moved by the exponential (entropic mirror) step of Eq. 4.
-- `gauss_newton`: the damped step $\min_d \|e - Jd\|^2 + \mu \|d\|^2_{M^{-1}}$, solved among the parameters, with the exponential step.
-- `boundary`: any law of `feedback`, with the exponential step: the physical learner itself, in the same loop.
+Every rule here turns the residual into scores, and moves each column along its score by the size
+that `policy.envelope` admits. A residual is that of the scheduled sample, or of all samples at
+once; either way a scheduled entry is one update, and a run says how many residuals drove each of
+them, so that the work behind two losses can be compared.
 
-*The geodesic.* With $u = \sqrt p$, $\sum \dot p_i^2 / p_i = 4\,|\dot u|^2$ and $|u| = 1$: the geodesics are great circles. The velocity
-$p\,c$, with $c = s - \bar s$, is $\dot u = \sqrt p\, c / 2$, of speed $w = \frac12 \sqrt{\sum p c^2}$, and after a step $\eta$
+- `natural_gradient`: the direct law $s = \rho J^\mathsf{T} e$, moved along a geodesic of the
+  Shahshahani metric $\langle V, W\rangle_p = \sum_i V_i W_i / p_i$.
+- `exponentiated_gradient`: the same score, moved by the exponential (entropic mirror) step of Eq.
+  4.
+- `gauss_newton`: the damped step $\min_d \|e - Jd\|^2 + \mu \|d\|^2_{M^{-1}}$, solved among the
+  parameters, with the exponential step.
+- `boundary`: any law of `feedback`, with the exponential step: the physical learner itself, in the
+  same loop.
+
+*The geodesic.* With $u = \sqrt p$, $\sum \dot p_i^2 / p_i = 4\,|\dot u|^2$ and $|u| = 1$: the
+geodesics are great circles. The velocity $p\,c$, with $c = s - \bar s$, is $\dot u = \sqrt p\, c /
+2$, of speed $w = \frac12 \sqrt{\sum p c^2}$, and after a step $\eta$
 
 $$ p_i(\eta) = p_i \Bigl(\cos\varphi + \frac{\eta c_i}{2} \frac{\sin\varphi}{\varphi}\Bigr)^2, \qquad \varphi = w \eta . $$
 
-A circle, unlike an exponential, can reach the boundary: where the bracket vanishes. The envelope bounds $\eta\,|c_i|$ by its scale $s$
-and $\varphi$ by $s / 4$ (no deviation exceeds half its range), so that the bracket is at least $\cos(s/4) - s/2$: positive up to
-$s = 1.8$. Beyond that an entry whose circle has crossed the boundary is given the weight zero, which stops the run.
+A circle, unlike an exponential, can reach the boundary: where the bracket vanishes. The envelope
+bounds $\eta\,|c_i|$ by its scale $s$ and $\varphi$ by $s / 4$ (no deviation exceeds half its
+range), so that the bracket is at least $\cos(s/4) - s/2$: positive up to $s = 1.8$. Beyond that an
+entry whose circle has crossed the boundary is given the weight zero, which stops the run.
 
-*Gauss-Newton.* $M = S S^\mathsf{T}$ with blocks $S_a = \sqrt{\rho_a}\,\mathrm{diag}(u)(I - uu^\mathsf{T})$, and $d = Sz$ makes the problem
-an ordinary one, $\min_z \|e - JSz\|^2 + \mu\|z\|^2$. Its velocity is that of the law `leaky(mu)` (Sec. IV), reached without $K$.
+*Gauss-Newton.* $M = S S^\mathsf{T}$ with blocks $S_a = \sqrt{\rho_a}\,\mathrm{diag}(u)(I -
+uu^\mathsf{T})$, and $d = Sz$ makes the problem an ordinary one, $\min_z \|e - JSz\|^2 +
+\mu\|z\|^2$. Its velocity is that of the law `leaky(mu)` (Sec. IV), reached without $K$.
 """
 
 from abc import abstractmethod
@@ -44,7 +54,9 @@ from whorl.trajectory import first, how_it_ended, mean_loss
 
 
 class Rule(eqx.Module):
-    """A learner: what score every column gets from the residuals, and how a column moves along its score.
+    """A learner.
+
+    What score every column gets from the residuals, and how a column moves along its score.
 
     Examples:
         >>> isinstance(wh.natural_gradient(), wh.Rule)
@@ -61,7 +73,10 @@ class Rule(eqx.Module):
 
 
 class Boundary(Rule):
-    """The physical learner: a law makes a potential, and the network carries it back to every column."""
+    """The physical learner.
+
+    A law makes a potential, and the network carries it back to every column.
+    """
 
     law: Law
 
@@ -78,31 +93,45 @@ class ExponentiatedGradient(Rule):
 
 
 class NaturalGradient(ExponentiatedGradient):
-    """Natural gradient of the Shahshahani metric: the gradient's score, moved along the metric's own geodesic."""
+    """Natural gradient of the Shahshahani metric.
+
+    The gradient's score, moved along the metric's own geodesic.
+    """
 
     def move(self, system: System, scores: Scores, size: ArrayLike) -> System:
         parts = zip(system.geometries, system.blocks, scores, strict=True)
-        return system.with_blocks([kind.geodesic(point, score, size) for kind, point, score in parts])
+        return system.with_blocks(
+            [kind.geodesic(point, score, size) for kind, point, score in parts]
+        )
 
 
 class GaussNewton(Rule):
-    """Damped metric Gauss-Newton, solved among the parameters through the square root of the mobility; the exponential step."""
+    """Damped metric Gauss-Newton, solved among the parameters through the square root of the
+    mobility; the exponential step.
+    """
 
     mu: Float[Array, ""]
 
     def scores(self, system: System, inputs: Array, residual: Fields) -> Scores:
         kinds, points, rates = system.geometries, system.blocks, system.block_rates
-        rows = jnp.split(jacobian(system, inputs), np.cumsum([point.size for point in points])[:-1], axis=1)
+        rows = jnp.split(
+            jacobian(system, inputs), np.cumsum([point.size for point in points])[:-1], axis=1
+        )
         parts = zip(kinds, points, rates, rows, strict=True)
-        seen = jnp.concatenate([kind.rooted(point, rate, row) for kind, point, rate, row in parts], axis=1)
+        seen = jnp.concatenate(
+            [kind.rooted(point, rate, row) for kind, point, rate, row in parts], axis=1
+        )
         size, dtype = seen.shape[1], system.dtype
-        # Damping enters as rows of the least-squares problem: the normal equations would square its condition number.
+        # Damping enters as rows of the least-squares problem: the normal equations would square its
+        # condition number.
         tall = jnp.concatenate([seen, jnp.sqrt(self.mu).astype(dtype) * jnp.eye(size, dtype=dtype)])
         aim = jnp.concatenate([residual.ravel(), jnp.zeros(size, dtype=dtype)])
         basis, triangle = jnp.linalg.qr(tall)
         found = jax.scipy.linalg.solve_triangular(triangle, basis.T @ aim)
         parts = zip(kinds, points, rates, unravel(kinds, points, found), strict=True)
-        return tuple(kind.unscore(point, kind.root(point, rate, z)) for kind, point, rate, z in parts)
+        return tuple(
+            kind.unscore(point, kind.root(point, rate, z)) for kind, point, rate, z in parts
+        )
 
 
 class Run(eqx.Module):
@@ -165,7 +194,9 @@ def exponentiated_gradient() -> ExponentiatedGradient:
 
 
 def gauss_newton(mu: ArrayLike) -> GaussNewton:
-    """Damped metric Gauss-Newton, with damping `mu` > 0. Builds the dense Jacobian: for small networks and for comparisons.
+    """Damped metric Gauss-Newton, with damping `mu` > 0.
+
+    Builds the dense Jacobian: for small networks and for comparisons.
 
     Examples:
         >>> rule = wh.gauss_newton(0.1)
@@ -174,13 +205,17 @@ def gauss_newton(mu: ArrayLike) -> GaussNewton:
 
 
 def boundary(law: Law) -> Boundary:
-    """The learner of a boundary law, such as `leaky(0.1)`: what `gauss_newton(0.1)` is, without a Jacobian.
+    """The learner of a boundary law, such as `leaky(0.1)`.
+
+    What `gauss_newton(0.1)` is, without a Jacobian.
 
     Examples:
         >>> rule = wh.boundary(wh.leaky(0.1))
     """
     if not isinstance(law, Law):
-        raise ValueError(f"law must be a boundary law such as leaky(0.1), but it is {_check.shown(law)}")
+        raise ValueError(
+            f"law must be a boundary law such as leaky(0.1), but it is {_check.shown(law)}"
+        )
     return Boundary(law)
 
 
@@ -199,10 +234,11 @@ def learn(
 ) -> Run:
     """Let one learner run under the envelope of `scale`.
 
-    `schedule`, `epochs` and `seed` mean what they mean to `train`, and the same seed shows the same samples in the same order. With
-    `full_batch` all residuals, summed, drive every update, and the schedule only counts them: no seed is needed, and an epoch makes as many
-    updates as there are samples. `record` keeps the loss and the step of every update; inside `jax.jit` and `vmap` a run that stops
-    early cannot shorten it, and rows from `made` on are zero.
+    `schedule`, `epochs` and `seed` mean what they mean to `train`, and the same seed shows the same
+    samples in the same order. With `full_batch` all residuals, summed, drive every update, and the
+    schedule only counts them: no seed is needed, and an epoch makes as many updates as there are
+    samples. `record` keeps the loss and the step of every update; inside `jax.jit` and `vmap` a run
+    that stops early cannot shorten it, and rows from `made` on are zero.
 
     Examples:
         >>> run = wh.learn(net, x, y, rule=wh.exponentiated_gradient(), scale=0.2, epochs=2, seed=0)
@@ -211,20 +247,37 @@ def learn(
     """
     inputs, targets = checked_data(system, inputs, targets)
     if not isinstance(rule, Rule):
-        raise ValueError(f"rule must be natural_gradient(), gauss_newton(...) or your own Rule, but it is {_check.shown(rule)}")
+        raise ValueError(
+            "rule must be natural_gradient(), gauss_newton(...) or your own Rule, but it is "
+            f"{_check.shown(rule)}"
+        )
     size = _check.scalar("scale", scale, above=0.0)
     order = _order(inputs.shape[0], epochs, seed, schedule, full_batch)
     start = State(system, jnp.zeros((), dtype=jnp.int32), jnp.ones((), dtype=bool))
-    # Samples that only wait for their turn may be padded; those that are all read at every update may not.
+    # Samples that only wait for their turn may be padded; those that are all read at every update
+    # may not.
     rows = (inputs, targets) if full_batch or record else (_padded(inputs), _padded(targets))
-    final, kept = _run(rule, *rows, start, size, _padded(order), jnp.asarray(order.size, dtype=jnp.int32), full_batch, record)
+    final, kept = _run(
+        rule,
+        *rows,
+        start,
+        size,
+        _padded(order),
+        jnp.asarray(order.size, dtype=jnp.int32),
+        full_batch,
+        record,
+    )
     made = _check.counted(final.number)
     losses, steps = (None, None) if kept is None else first(made, first(order.size, kept))
     begun, ended = mean_loss(system, inputs, targets), mean_loss(final.system, inputs, targets)
-    return Run(final.system, begun, ended, losses, steps, order, inputs.shape[0] if full_batch else 1, made)
+    return Run(
+        final.system, begun, ended, losses, steps, order, inputs.shape[0] if full_batch else 1, made
+    )
 
 
-def update(rule: Rule, inputs: Array, targets: Array, state: State, scale: Array) -> tuple[State, Float[Array, ""]]:
+def update(
+    rule: Rule, inputs: Array, targets: Array, state: State, scale: Array
+) -> tuple[State, Float[Array, ""]]:
     """One update driven by the residuals of these samples, and its step."""
     now = state.system
     scores = rule.scores(now, inputs, targets - now.outputs(inputs))
@@ -232,36 +285,73 @@ def update(rule: Rule, inputs: Array, targets: Array, state: State, scale: Array
     moved = rule.move(now, scores, size)
     # The learner stays where it is once a block would leave its geometry.
     sound = now.kept(moved)
-    kept = jax.tree.map(lambda new, old: jnp.where(sound, new, old), State(moved, state.number + 1, sound), state)
+    kept = jax.tree.map(
+        lambda new, old: jnp.where(sound, new, old), State(moved, state.number + 1, sound), state
+    )
     return eqx.tree_at(lambda reached: reached.running, kept, sound), size
 
 
 @eqx.filter_jit
 def _run(
-    rule: Rule, inputs: Array, targets: Array, start: State, scale: Array, order: Array, count: Array, full_batch: bool, record: bool
+    rule: Rule,
+    inputs: Array,
+    targets: Array,
+    start: State,
+    scale: Array,
+    order: Array,
+    count: Array,
+    full_batch: bool,
+    record: bool,
 ) -> tuple[State, tuple[Array, ...] | None]:
-    """Make updates until the schedule ends or the learner stops. `order` is padded, and `count` of its entries are meant."""
+    """Make updates until the schedule ends or the learner stops.
+
+    `order` is padded, and `count` of its entries are meant.
+    """
 
     def make(before: State, sample: Array) -> tuple[State, tuple[Array, ...] | None]:
-        rows = (inputs, targets) if full_batch else (inputs[sample][None, :], targets[sample][None, :])
+        rows = (
+            (inputs, targets) if full_batch else (inputs[sample][None, :], targets[sample][None, :])
+        )
         state, size = update(rule, *rows, before, scale)
         return state, (mean_loss(state.system, inputs, targets), size) if record else None
 
     def skip(state: State, _sample: Array) -> tuple[State, tuple[Array, ...] | None]:
         return state, (jnp.zeros((), dtype=inputs.dtype),) * 2 if record else None
 
-    # A scan, since a loop of open length has no reverse mode; what is left of it after the end costs next to nothing.
-    return jax.lax.scan(lambda state, sample: jax.lax.cond(state.running & (state.number < count), make, skip, state, sample), start, order)
+    # A scan, since a loop of open length has no reverse mode; what is left of it after the end
+    # costs next to nothing.
+    return jax.lax.scan(
+        lambda state, sample: jax.lax.cond(
+            state.running & (state.number < count), make, skip, state, sample
+        ),
+        start,
+        order,
+    )
 
 
 def _padded(rows: Array | np.ndarray) -> Array:
-    """The rows with zeros behind them to the next power of two, so that runs of many lengths share few compiled loops."""
+    """The rows with zeros behind them to the next power of two, so that runs of many lengths share
+    few compiled loops.
+    """
     room = (1 << (len(rows) - 1).bit_length()) - len(rows)
     widths = [(0, room)] + [(0, 0)] * (rows.ndim - 1)
-    return jnp.asarray(np.pad(np.asarray(rows), widths)) if _check.known(rows) else jnp.pad(rows, widths)
+    return (
+        jnp.asarray(np.pad(np.asarray(rows), widths))
+        if _check.known(rows)
+        else jnp.pad(rows, widths)
+    )
 
 
-def _order(samples: int, epochs: int | None, seed: int | np.random.Generator | None, schedule: Any, full_batch: bool) -> Order:
-    """The order that `train` would draw. Its turns are drawn as well, and left: a Generator then moves on as far as it does there."""
+def _order(
+    samples: int,
+    epochs: int | None,
+    seed: int | np.random.Generator | None,
+    schedule: Any,
+    full_batch: bool,
+) -> Order:
+    """The order that `train` would draw.
+
+    Its turns are drawn as well, and left: a Generator then moves on as far as it does there.
+    """
     unseeded = seed is None and (full_batch or not isinstance(schedule, str) or schedule == "fixed")
     return drawn(samples, epochs, 0 if unseeded else seed, schedule, None)[0]

@@ -1,8 +1,11 @@
-r"""Would a turn help one step? The finite-step coefficient (Proposition 3; Eqs. 22, 23, 24, 25, 27).
+r"""Would a turn help one step?
 
-A step along the reciprocal score plus or minus $\Omega$ times the rotational one lands, averaged over the two signs, above or below
-the reciprocal step by $\eta^2\Omega^2\mathcal{Q}$. The coefficient weighs displacement against bending,
-$\mathcal{Q} = (\lVert G\rVert^2 - e^\mathsf{T}H_V)/2N$, and both come from one second-order jet along the exponential path.
+The finite-step coefficient (Proposition 3; Eqs. 22, 23, 24, 25, 27).
+
+A step along the reciprocal score plus or minus $\Omega$ times the rotational one lands, averaged
+over the two signs, above or below the reciprocal step by $\eta^2\Omega^2\mathcal{Q}$. The
+coefficient weighs displacement against bending, $\mathcal{Q} = (\lVert G\rVert^2 -
+e^\mathsf{T}H_V)/2N$, and both come from one second-order jet along the exponential path.
 """
 
 import equinox as eqx
@@ -32,17 +35,24 @@ class Curvature(eqx.Module):
     bending: Fields  # H_V, for every sample
     coefficient: Float[Array, ""]  # Q of Eq. 25: below zero, the turn lowers the mean loss
     ratio: Float[Array, ""]  # chi_s of Eq. 27: above one, predict a negative coefficient
-    roundoff: Float[Array, ""]  # what of the coefficient the difference of its two terms may have left
+    roundoff: Float[
+        Array, ""
+    ]  # what of the coefficient the difference of its two terms may have left
 
     @property
     def favourable(self) -> bool:
-        """Whether the mean of the two turns lands below the reciprocal step, by more than round-off."""
+        """Whether the mean of the two turns lands below the reciprocal step, by more than
+        round-off.
+        """
         _check.need_known("the coefficient", "compare it with 0 as an array", self.coefficient)
         return bool(self.coefficient < -self.roundoff)
 
     @property
     def neutral(self) -> bool:
-        """Whether the coefficient is zero, up to round-off: to second order a turn changes nothing."""
+        """Whether the coefficient is zero, up to round-off.
+
+        To second order a turn changes nothing.
+        """
         _check.need_known("the coefficient", "compare it with 0 as an array", self.coefficient)
         return bool(abs(self.coefficient) <= self.roundoff)
 
@@ -55,21 +65,30 @@ class Curvature(eqx.Module):
     def __str__(self) -> str:
         if self.neutral:
             return (
-                f"To second order a small turn would neither raise nor lower the mean loss: coefficient {float(self.coefficient):.7g}, "
-                f"within its round-off {float(self.roundoff):.3g}; the driving sample's ratio is {float(self.ratio):.4g}."
+                "To second order a small turn would neither raise nor lower the mean loss: "
+                f"coefficient {float(self.coefficient):.7g}, "
+                f"within its round-off {float(self.roundoff):.3g}; the driving sample's ratio is "
+                f"{float(self.ratio):.4g}."
             )
         effect = "lower" if self.favourable else "raise"
         forecast = "agrees" if self.predicted == self.favourable else "disagrees"
         return (
-            f"A small turn would {effect} the mean loss: coefficient {float(self.coefficient):.7g}; "
+            f"A small turn would {effect} the mean loss: coefficient "
+            f"{float(self.coefficient):.7g}; "
             f"the driving sample's ratio {float(self.ratio):.4g} {forecast}."
         )
 
 
 def turn_scores(
-    system: System, inputs: Numbers, targets: Numbers, *, selected: int | None, law: Rotational | None = None
+    system: System,
+    inputs: Numbers,
+    targets: Numbers,
+    *,
+    selected: int | None,
+    law: Rotational | None = None,
 ) -> tuple[Scores, Scores]:
-    r"""The reciprocal and the unit rotational score, $s^0$ and $s^1$, driven by the selected sample (or by all).
+    r"""The reciprocal and the unit rotational score, $s^0$ and $s^1$, driven by the selected sample
+    (or by all).
 
     Examples:
         >>> straight, turning = wh.turn_scores(net, x, y, selected=0)
@@ -81,9 +100,15 @@ def turn_scores(
 
 
 def turn_velocities(
-    system: System, inputs: Numbers, targets: Numbers, *, selected: int | None, law: Rotational | None = None
+    system: System,
+    inputs: Numbers,
+    targets: Numbers,
+    *,
+    selected: int | None,
+    law: Rotational | None = None,
 ) -> tuple[Scores, Scores]:
-    r"""How every block moves under the two scores, for a column $U = Q(p)s^0$ and $V = Q(p)s^1$ (Eq. 22).
+    r"""How every block moves under the two scores, for a column $U = Q(p)s^0$ and $V = Q(p)s^1$
+    (Eq. 22).
 
     Args:
         system: What learns, with one array per block.
@@ -107,14 +132,25 @@ def turn_velocities(
     return system.velocities_of(straight), system.velocities_of(turning)
 
 
-def curvature(system: System, inputs: Numbers, targets: Numbers, *, selected: int | None, law: Rotational | None = None) -> Curvature:
-    """Would a turn help here? `selected` names the sample that drives the turn; None lets all of them.
+def curvature(
+    system: System,
+    inputs: Numbers,
+    targets: Numbers,
+    *,
+    selected: int | None,
+    law: Rotational | None = None,
+) -> Curvature:
+    """Would a turn help here?
 
-    `law` makes the scores: `rotational()` through the repair of the response by default, or `rotational(base=leaky(mu))`.
+    `selected` names the sample that drives the turn; None lets all of them.
+
+    `law` makes the scores: `rotational()` through the repair of the response by default, or
+    `rotational(base=leaky(mu))`.
 
     Examples:
         >>> print(wh.curvature(wh.Network([[[0.1], [0.1], [0.8]]]), [[1.0]], [[0.3, 0.4, 0.3]], selected=0))
-        A small turn would lower the mean loss: coefficient -0.9271875; the driving sample's ratio 5.88 agrees.
+        A small turn would lower the mean loss: coefficient -0.9271875; the driving sample's ratio
+            5.88 agrees.
     """
     inputs, targets = checked_data(system, inputs, targets)
     law = rotational() if law is None else law
@@ -123,17 +159,27 @@ def curvature(system: System, inputs: Numbers, targets: Numbers, *, selected: in
     coefficient = (jnp.sum(displacement**2) - jnp.sum(error * bending)) / (2 * inputs.shape[0])
     terms = (jnp.sum(displacement**2) + jnp.sum(jnp.abs(error * bending))) / (2 * inputs.shape[0])
     roundoff = _precision.noise(system.dtype, error.size, *system.lengths) * terms
-    result = Curvature(displacement, bending, coefficient, _ratio(error, displacement, bending, selected), roundoff)
+    result = Curvature(
+        displacement, bending, coefficient, _ratio(error, displacement, bending, selected), roundoff
+    )
     _check.finite("the curvature", result)
     return result
 
 
 def even_difference(
-    system: System, inputs: Numbers, targets: Numbers, *, selected: int | None, size: ArrayLike, law: Rotational | None = None
+    system: System,
+    inputs: Numbers,
+    targets: Numbers,
+    *,
+    selected: int | None,
+    size: ArrayLike,
+    law: Rotational | None = None,
 ) -> Float[Array, ""]:
-    r"""The mean loss after the two turns less the mean loss after the reciprocal step, at a finite step (left side of Eq. 24).
+    r"""The mean loss after the two turns less the mean loss after the reciprocal step, at a finite
+    step (left side of Eq. 24).
 
-    Divided by $\eta^2\Omega^2$ it tends to the coefficient. `size` is the step; the law's `omega` is the amount of turning.
+    Divided by $\eta^2\Omega^2$ it tends to the coefficient. `size` is the step; the law's `omega`
+    is the amount of turning.
 
     Examples:
         >>> start = wh.Network([[[0.1], [0.1], [0.8]]])
@@ -154,27 +200,43 @@ def even_difference(
     return difference
 
 
-def _turning_jet(system: System, inputs: Array, targets: Array, selected: int | None, law: Rotational) -> tuple[Fields, Fields, Fields]:
+def _turning_jet(
+    system: System, inputs: Array, targets: Array, selected: int | None, law: Rotational
+) -> tuple[Fields, Fields, Fields]:
     """Predictions and their first two derivatives along the path of the unit rotational score."""
     driven, (_, potential) = _driven(system, inputs, targets, selected, law)
     return system.driven_jet(inputs, driven.trace, potential)
 
 
-def _turn_scores(system: System, inputs: Array, targets: Array, selected: int | None, law: Rotational) -> tuple[Scores, Scores]:
+def _turn_scores(
+    system: System, inputs: Array, targets: Array, selected: int | None, law: Rotational
+) -> tuple[Scores, Scores]:
     driven, (straight, turning) = _driven(system, inputs, targets, selected, law)
     return driven.scores(straight), driven.scores(turning)
 
 
-def _driven(system: System, inputs: Array, targets: Array, selected: int | None, law: Rotational) -> tuple[Response, tuple[Fields, Fields]]:
-    """The response of the driving samples, and the reciprocal and the rotational potential on it."""
+def _driven(
+    system: System, inputs: Array, targets: Array, selected: int | None, law: Rotational
+) -> tuple[Response, tuple[Fields, Fields]]:
+    """The response of the driving samples, and the reciprocal and the rotational potential on
+    it.
+    """
     if not isinstance(law, Rotational):
-        raise ValueError(f"law must be rotational(...), since it has to name a turn, but it is {_check.shown(law)}")
+        raise ValueError(
+            "law must be rotational(...), since it has to name a turn, but it is "
+            f"{_check.shown(law)}"
+        )
     driven = response(system, inputs, selected=selected)
     return driven, law.parts(driven, selected_rows(targets, selected) - driven.predictions)
 
 
-def _ratio(error: Fields, displacement: Fields, bending: Fields, selected: int | None) -> Float[Array, ""]:
-    """Bending over displacement on the driving sample; 0 where nothing is displaced, since then there is no turn to predict."""
+def _ratio(
+    error: Fields, displacement: Fields, bending: Fields, selected: int | None
+) -> Float[Array, ""]:
+    """Bending over displacement on the driving sample.
+
+    0 where nothing is displaced, since then there is no turn to predict.
+    """
     e, g, h = (selected_rows(field, selected) for field in (error, displacement, bending))
     size = jnp.sum(g**2)
     return jnp.where(size > 0, jnp.sum(e * h) / jnp.where(size > 0, size, 1.0), 0.0)

@@ -1,13 +1,16 @@
 r"""A scikit-learn estimator: compositions in, compositions out.
 
-A composition is a row of parts that are not negative, of which only the proportions count: soil fractions, vote shares, market shares.
-`FlowRegressor` predicts one composition from another by a flow network, $\hat y = P^{(L-1)} \cdots P^{(0)} x$ with column-stochastic
-layers: column $j$ says where the share of part $j$ goes. Rows are closed to unit mass on the way in, unless told that they are already.
+A composition is a row of parts that are not negative, of which only the proportions count: soil
+fractions, vote shares, market shares. `FlowRegressor` predicts one composition from another by a
+flow network, $\hat y = P^{(L-1)} \cdots P^{(0)} x$ with column-stochastic layers: column $j$ says
+where the share of part $j$ goes. Rows are closed to unit mass on the way in, unless told that they
+are already.
 
-`score` is the coefficient of determination $R^2$ between closed targets and predictions, averaged over the parts.
+`score` is the coefficient of determination $R^2$ between closed targets and predictions, averaged
+over the parts.
 
-Everything is computed in double precision, whatever JAX is set to: `fit` asks for 64 bits inside itself only, and `predict` is NumPy.
-This file alone knows scikit-learn.
+Everything is computed in double precision, whatever JAX is set to: `fit` asks for 64 bits inside
+itself only, and `predict` is NumPy. This file alone knows scikit-learn.
 """
 
 import warnings
@@ -22,7 +25,15 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
 from whorl import _check, simplex
-from whorl.baseline import Rule, Run, boundary, exponentiated_gradient, gauss_newton, learn, natural_gradient
+from whorl.baseline import (
+    Rule,
+    Run,
+    boundary,
+    exponentiated_gradient,
+    gauss_newton,
+    learn,
+    natural_gradient,
+)
 from whorl.feedback import leaky, rotational
 from whorl.policy import Policy, adaptive, step_matched
 from whorl.system import loss
@@ -49,7 +60,8 @@ else:
     from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
 Rows = Float[np.ndarray, "samples _parts"]
-ENOUGH = 1e-5  # of R squared: what one more gradient step may still promise after a fit that has converged
+# of R squared: what one more gradient step may still promise after a fit that has converged
+ENOUGH = 1e-5
 LEARNERS = ("reciprocal", "exponentiated", "natural", "adaptive", "step_matched")
 
 
@@ -58,24 +70,28 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     Args:
         hidden: widths of the layers between input and output, none by default.
-        learner: "reciprocal" (the leaky law, which is damped metric Gauss-Newton), "exponentiated" or "natural" (gradients), or a
-            nonreciprocal policy, "adaptive" or "step_matched", which needs at least three output parts.
+        learner: "reciprocal" (the leaky law, which is damped metric Gauss-Newton), "exponentiated"
+            or "natural" (gradients), or a nonreciprocal policy, "adaptive" or "step_matched", which
+            needs at least three output parts.
         scale: the step scale s of the envelope.
-        epochs: passes over the rows, each of which makes one update per row, or a single one with `full_batch`.
+        epochs: passes over the rows, each of which makes one update per row, or a single one with
+            `full_batch`.
         mu: the leak of the learners that solve.
         omega: the amount of turning of the nonreciprocal ones.
-        full_batch: whether the mean over all samples drives every update; not for the nonreciprocal learners.
+        full_batch: whether the mean over all samples drives every update; not for the nonreciprocal
+            learners.
         imbalance: spread of the random initial columns.
         floor: share of every initial column that is spread evenly.
         normalise: close rows to unit mass; if not, they must have it.
         random_state: seed of the initial columns, the order of the samples and the turns.
 
-    After `fit`: `layers_`, the matrices from input to output; `n_iter_`, the number of updates; `loss_`, the mean loss at the end;
-    `n_features_in_`, and `feature_names_in_` where the inputs had names.
+    After `fit`: `layers_`, the matrices from input to output; `n_iter_`, the number of updates;
+    `loss_`, the mean loss at the end; `n_features_in_`, and `feature_names_in_` where the inputs
+    had names.
 
-    Warns with scikit-learn's ConvergenceWarning where the fit stops early, or where one natural gradient step of unit size would
-    still raise the R squared of the fitted rows by more than 1e-5. One sample at a time never settles on noisy rows: a smaller
-    `scale` or `full_batch` does.
+    Warns with scikit-learn's ConvergenceWarning where the fit stops early, or where one natural
+    gradient step of unit size would still raise the R squared of the fitted rows by more than 1e-5.
+    One sample at a time never settles on noisy rows: a smaller `scale` or `full_batch` does.
 
     Examples:
         >>> from whorl.estimator import FlowRegressor
@@ -120,7 +136,10 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """Learn to turn the rows of `X` into those of `y`."""
         X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
         if X.shape[1] < 2:
-            raise ValueError("X must have at least 2 parts for their proportions to say anything, but n_features = 1")
+            raise ValueError(
+                "X must have at least 2 parts for their proportions to say anything, but "
+                "n_features = 1"
+            )
         inputs, targets = self._closed("X", X), self._closed("y", y)
         seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=2)
         with jax.enable_x64(True):
@@ -133,7 +152,11 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         if not result.completed:
             warnings.warn(result.status, ConvergenceWarning, stacklevel=2)
         elif promised > ENOUGH:
-            advice = "raise epochs" if self.full_batch else "raise epochs, lower scale or set full_batch=True"
+            advice = (
+                "raise epochs"
+                if self.full_batch
+                else "raise epochs, lower scale or set full_batch=True"
+            )
             told = f"the fit has not converged after {result.made} updates: one more gradient step promises {promised:.1e} of R squared"
             warnings.warn(f"{told}; {advice}", ConvergenceWarning, stacklevel=2)
         self.n_iter_ = int(result.made)
@@ -147,7 +170,10 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return self._flow(self._closed("X", X))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """R squared of the predicted proportions, averaged over the parts; 1 is perfect, 0 no better than the mean composition."""
+        """R squared of the predicted proportions, averaged over the parts.
+
+        1 is perfect, 0 no better than the mean composition.
+        """
         y = check_array(y, ensure_2d=False, input_name="y")
         return super().score(X, self._closed("y", y), sample_weight)
 
@@ -161,19 +187,24 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _flow(self, rows: Rows) -> Rows:
         for layer in self.layers_:
             rows = rows @ layer.T
-        # The layers conserve mass to round-off; this makes it exact, and the only part of one-part targets exactly one.
+        # The layers conserve mass to round-off; this makes it exact, and the only part of one-part
+        # targets exactly one.
         return rows / rows.sum(axis=1, keepdims=True)
 
     def _closed(self, name: str, rows: np.ndarray) -> Rows:
         """Rows of unit mass, from rows of any positive mass where closing is asked for."""
         if rows.ndim != 2:
-            raise ValueError(f"{name} must have shape (samples, parts), but its shape is {rows.shape}")
+            raise ValueError(
+                f"{name} must have shape (samples, parts), but its shape is {rows.shape}"
+            )
         # In scikit-learn's own words, by which its checks know the reason.
         check_non_negative(rows, f"FlowRegressor as {name}")
         sums = rows.sum(axis=1, keepdims=True)
         if self.normalise:
             if (sums == 0).any():
-                raise ValueError(f"{name} must have rows with mass, but row {int(np.argmin(sums))} sums to 0")
+                raise ValueError(
+                    f"{name} must have rows with mass, but row {int(np.argmin(sums))} sums to 0"
+                )
             rows = rows / sums
         with jax.enable_x64(True):
             return np.asarray(_check.compositions(name, rows, rows.shape[1], np.float64))
@@ -182,27 +213,53 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         try:
             widths = (inputs.shape[1], *self.hidden, targets.shape[1])
         except TypeError as single:
-            raise ValueError(f"hidden must be a row of widths, but it is {self.hidden!r}") from single
-        # Rates divide the sum over all samples into a mean, and stiffen the damping likewise: no step depends on the number of rows.
+            raise ValueError(
+                f"hidden must be a row of widths, but it is {self.hidden!r}"
+            ) from single
+        # Rates divide the sum over all samples into a mean, and stiffen the damping likewise: no
+        # step depends on the number of rows.
         rates = 1 / len(inputs) if self.full_batch else 1.0
-        return Network.random(widths, seed=seed, imbalance=self.imbalance, floor=self.floor, rates=rates)
+        return Network.random(
+            widths, seed=seed, imbalance=self.imbalance, floor=self.floor, rates=rates
+        )
 
     def _learned(self, net: Network, inputs: Rows, targets: Rows, seed: int) -> Run | Pair:
         learner = self._learner()
         if isinstance(learner, Policy):
             if self.full_batch:
-                raise ValueError(f"full_batch must be False for the learner {self.learner!r}, which turns one sample, but it is True")
-            return train(net, inputs, targets, policy=learner, epochs=self.epochs, seed=seed, record=False)
+                raise ValueError(
+                    f"full_batch must be False for the learner {self.learner!r}, which turns one "
+                    "sample, but it is True"
+                )
+            return train(
+                net, inputs, targets, policy=learner, epochs=self.epochs, seed=seed, record=False
+            )
         shown: dict[str, Any] = {"epochs": self.epochs}
-        if self.full_batch:  # one update a pass: the schedule says how many, and whom it names does not matter
+        if (
+            self.full_batch
+        ):  # one update a pass: the schedule says how many, and whom it names does not matter
             shown = {"schedule": np.zeros(_check.count("epochs", self.epochs), dtype=int)}
-        return learn(net, inputs, targets, rule=learner, scale=self.scale, seed=seed, full_batch=self.full_batch, record=False, **shown)
+        return learn(
+            net,
+            inputs,
+            targets,
+            rule=learner,
+            scale=self.scale,
+            seed=seed,
+            full_batch=self.full_batch,
+            record=False,
+            **shown,
+        )
 
     def _learner(self) -> Rule | Policy:
-        """What learns, by name. Asked for one by one, so that a parameter is checked only where it matters."""
+        """What learns, by name.
+
+        Asked for one by one, so that a parameter is checked only where it matters.
+        """
         match self.learner:
             case "reciprocal":
-                # The same direction twice: among the outputs of one sample, or among the parameters, which are fewer than those of all.
+                # The same direction twice: among the outputs of one sample, or among the
+                # parameters, which are fewer than those of all.
                 return gauss_newton(self.mu) if self.full_batch else boundary(leaky(self.mu))
             case "exponentiated":
                 return exponentiated_gradient()
@@ -211,13 +268,24 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             case "adaptive" | "step_matched":
                 policy = adaptive if self.learner == "adaptive" else step_matched
                 return policy(self.scale, omega=self.omega, law=rotational(base=leaky(self.mu)))
-        raise ValueError(f"learner must be one of {', '.join(LEARNERS)}, but it is {self.learner!r}")
+        raise ValueError(
+            f"learner must be one of {', '.join(LEARNERS)}, but it is {self.learner!r}"
+        )
 
 
 def _promised(net: Network, inputs: Rows, targets: Rows) -> float:
-    """How much a natural gradient step of unit size would add to R squared, to first order: the squared metric norm of the gradient."""
-    slopes = jax.grad(lambda layers: loss(net.with_blocks(layers), inputs, targets, mean=True))(net.layers)
-    fall = sum(float(jnp.sum(slope * simplex.velocity(p, slope))) for p, slope in zip(net.layers, slopes, strict=True))
+    """How much a natural gradient step of unit size would add to R squared, to first order.
+
+    The squared metric norm of the gradient.
+    """
+    slopes = jax.grad(lambda layers: loss(net.with_blocks(layers), inputs, targets, mean=True))(
+        net.layers
+    )
+    fall = sum(
+        float(jnp.sum(slope * simplex.velocity(p, slope)))
+        for p, slope in zip(net.layers, slopes, strict=True)
+    )
     spread = np.sum((targets - targets.mean(axis=0)) ** 2)
-    # Targets that are all alike have no spread, and R squared no meaning: their size takes its place.
+    # Targets that are all alike have no spread, and R squared no meaning: their size takes its
+    # place.
     return fall * 2 * len(targets) / float(max(spread, ENOUGH * np.sum(targets**2)))

@@ -1,8 +1,9 @@
 r"""Boundary laws: what potential to apply, given the error (Eqs. 14, 18, 19, 20).
 
-A law maps a response and a residual to a potential. `direct`, `repair`, `leaky` and `spectral` weigh each mode of $K$ by a
-non-negative $r(\lambda)$: the closed loop $K r(K)$ is then symmetric, and learning is a preconditioned gradient flow. `rotational`
-turns the residual before one of these laws sees it, by $T = \alpha P + \Omega C$ with a skew $C$, and so leaves that class.
+A law maps a response and a residual to a potential. `direct`, `repair`, `leaky` and `spectral`
+weigh each mode of $K$ by a non-negative $r(\lambda)$: the closed loop $K r(K)$ is then symmetric,
+and learning is a preconditioned gradient flow. `rotational` turns the residual before one of these
+laws sees it, by $T = \alpha P + \Omega C$ with a skew $C$, and so leaves that class.
 
 To write a law of your own, subclass `Law` and say what its matrix is on the zero-sum fields.
 """
@@ -72,7 +73,10 @@ class Direct(SpectralLaw):
 
 
 class Repair(SpectralLaw):
-    r"""Undo the response, where it can be undone: $r(\lambda) = 1/\lambda$ above `tol` times the largest, else 0."""
+    r"""Undo the response, where it can be undone.
+
+    $r(\lambda) = 1/\lambda$ above `tol` times the largest, else 0.
+    """
 
     tol: float = eqx.field(static=True)
 
@@ -81,11 +85,16 @@ class Repair(SpectralLaw):
         return jnp.where(kept, 1.0 / jnp.where(kept, eigenvalues, 1.0), 0.0)
 
     def matrix(self, response: Response) -> Matrix:
-        return jnp.linalg.pinv(response.reduced(), rtol=response.resolved(self.tol), hermitian=response.matched)
+        return jnp.linalg.pinv(
+            response.reduced(), rtol=response.resolved(self.tol), hermitian=response.matched
+        )
 
 
 class Leaky(SpectralLaw):
-    r"""Undo the response up to a leak: $r(\lambda) = 1/(\lambda + \mu)$, the damped metric Gauss-Newton direction."""
+    r"""Undo the response up to a leak.
+
+    $r(\lambda) = 1/(\lambda + \mu)$, the damped metric Gauss-Newton direction.
+    """
 
     mu: Float[Array, "..."]  # a row of them only for `train_many`, one per pair
 
@@ -94,7 +103,9 @@ class Leaky(SpectralLaw):
 
     def _leak(self) -> Float[Array, ""]:
         if self.mu.ndim:
-            raise ValueError(f"mu must be one number, except in train_many, but its shape is {self.mu.shape}")
+            raise ValueError(
+                f"mu must be one number, except in train_many, but its shape is {self.mu.shape}"
+            )
         return self.mu
 
     def matrix(self, response: Response) -> Matrix:
@@ -111,7 +122,8 @@ class Leaky(SpectralLaw):
         return reduced + self._leak() * jnp.eye(reduced.shape[0], dtype=reduced.dtype)
 
     def _refuse_round_off(self, response: Response, damped: Matrix) -> None:
-        # Below the round-off of K the leak decides nothing: what is inverted then is that round-off.
+        # Below the round-off of K the leak decides nothing: what is inverted then is that
+        # round-off.
         noise = response.resolved()
         if not _check.known(damped, self.mu) or float(self.mu) > noise * np.linalg.norm(damped):
             return
@@ -131,12 +143,18 @@ class Spectral(SpectralLaw):
     def weight(self, eigenvalues: Float[Array, "n"]) -> Float[Array, "n"]:
         values = jnp.asarray(self.r(eigenvalues), dtype=eigenvalues.dtype)
         if values.shape != eigenvalues.shape:
-            raise ValueError(f"r must return one number an eigenvalue, {eigenvalues.shape}, but it returned the shape {values.shape}")
+            raise ValueError(
+                f"r must return one number an eigenvalue, {eigenvalues.shape}, but it returned the "
+                f"shape {values.shape}"
+            )
         if _check.known(values):
             bad = ~(np.isfinite(np.asarray(values)) & (np.asarray(values) >= 0))
             if bad.any():
                 at, value = np.asarray(eigenvalues)[bad][0], np.asarray(values)[bad][0]
-                raise ValueError(f"r must be finite and non-negative on the spectrum, but r({at:.6g}) is {value:.6g}")
+                raise ValueError(
+                    f"r must be finite and non-negative on the spectrum, but r({at:.6g}) is "
+                    f"{value:.6g}"
+                )
         return values
 
     def matrix(self, response: Response) -> Matrix:
@@ -145,7 +163,9 @@ class Spectral(SpectralLaw):
 
 
 class Rotational(Law):
-    r"""Turn the residual, then hand it to a spectral law: $\mathcal{B} = r(K)(\alpha P + \Omega C)$ (Eqs. 19, 20).
+    r"""Turn the residual, then hand it to a spectral law.
+
+    $\mathcal{B} = r(K)(\alpha P + \Omega C)$ (Eqs. 19, 20).
 
     Examples:
         >>> K = wh.response(net, x, selected=0)
@@ -169,19 +189,27 @@ class Rotational(Law):
 
     def potentials(self, response: Response, *errors: Fields) -> tuple[Fields, ...]:
         self.check(response)
-        mixed = (self.alpha * error + self.omega * turned(response, self.skew, error) for error in errors)
+        mixed = (
+            self.alpha * error + self.omega * turned(response, self.skew, error) for error in errors
+        )
         return self.base.potentials(response, *mixed)
 
     def parts(self, response: Response, residual: Numbers) -> tuple[Fields, Fields]:
-        r"""The reciprocal and the unit rotational potential: the law is the first plus $\Omega$ times the second."""
+        r"""The reciprocal and the unit rotational potential.
+
+        The law is the first plus $\Omega$ times the second.
+        """
         self.check(response)
         error = response.field("residual", residual)
-        straight, turning = self.base.potentials(response, self.alpha * error, turned(response, self.skew, error))
+        straight, turning = self.base.potentials(
+            response, self.alpha * error, turned(response, self.skew, error)
+        )
         return straight, turning
 
     def check(self, response: Response) -> None:
         self.base.check(response)
-        # Through a pseudo-inverse that skips a direction the loop would not be the one the law promises.
+        # Through a pseudo-inverse that skips a direction the loop would not be the one the law
+        # promises.
         if not (isinstance(self.base, Repair) and _check.known(response)):
             return
         sizes = np.linalg.svd(np.asarray(response.reduced()), compute_uv=False)
@@ -189,7 +217,8 @@ class Rotational(Law):
         rank = int(np.sum(sizes > tol * sizes[0])) if sizes.size and sizes[0] > 0 else 0
         if rank < sizes.size:
             raise ValueError(
-                f"the rotational law must act through a response of full rank {sizes.size} on the zero-sum fields, "
+                f"the rotational law must act through a response of full rank {sizes.size} on the "
+                "zero-sum fields, "
                 f"but its rank is {rank} at tolerance {tol:g}"
             )
 
@@ -206,9 +235,12 @@ def direct() -> Direct:
 
 
 def repair(tol: float = 1e-10) -> Repair:
-    """The law that undoes the response on its range, by the Moore-Penrose inverse: modes below `tol` times the largest are left.
+    """The law that undoes the response on its range, by the Moore-Penrose inverse.
 
-    So are modes below the round-off of the response, `response.resolved(tol)`: no inverse of round-off is ever applied.
+    Modes below `tol` times the largest are left.
+
+    So are modes below the round-off of the response, `response.resolved(tol)`: no inverse of
+    round-off is ever applied.
 
     Examples:
         >>> K, e = wh.response(net, x, selected=0), wh.residual(net, x, y)[:1]
@@ -234,7 +266,8 @@ def leaky(mu: Numbers) -> Leaky:
 
 
 def spectral(r: Callable[[Array], ArrayLike]) -> Spectral:
-    r"""The law $v = r(K)e$ for a function `r` of the eigenvalues that is finite and non-negative on the spectrum.
+    r"""The law $v = r(K)e$ for a function `r` of the eigenvalues that is finite and non-negative on
+    the spectrum.
 
     Examples:
         >>> law = wh.spectral(lambda eigenvalues: eigenvalues)
@@ -247,13 +280,18 @@ def spectral(r: Callable[[Array], ArrayLike]) -> Spectral:
 
 
 def rotational(
-    alpha: ArrayLike = 1.0, omega: ArrayLike = 1.0, *, base: SpectralLaw | None = None, skew: Numbers | None = None
+    alpha: ArrayLike = 1.0,
+    omega: ArrayLike = 1.0,
+    *,
+    base: SpectralLaw | None = None,
+    skew: Numbers | None = None,
 ) -> Rotational:
     r"""The law that turns: relax at rate `alpha` > 0 while rotating at rate `omega`.
 
-    Through `base=repair()`, the default, the closed loop is exactly $\alpha P + \Omega C$; this needs a response of full rank on the
-    zero-sum fields. Through `leaky(mu)` it is that up to the leak. `skew` is the $C$ to use: `(out, out)` to turn every sample alike
-    (the default is `quarter_turn(out)`), or `(samples * out, samples * out)` to mix samples as `sample_turn` does.
+    Through `base=repair()`, the default, the closed loop is exactly $\alpha P + \Omega C$; this
+    needs a response of full rank on the zero-sum fields. Through `leaky(mu)` it is that up to the
+    leak. `skew` is the $C$ to use: `(out, out)` to turn every sample alike (the default is
+    `quarter_turn(out)`), or `(samples * out, samples * out)` to mix samples as `sample_turn` does.
 
     Examples:
         >>> loop = wh.closed_loop(wh.response(net, x, selected=0), wh.rotational(alpha=1.0, omega=2.0))
@@ -262,6 +300,11 @@ def rotational(
     """
     base = repair() if base is None else base
     if not isinstance(base, SpectralLaw):
-        raise ValueError(f"base must be a spectral law such as repair() or leaky(0.1), but it is {_check.shown(base)}")
+        raise ValueError(
+            "base must be a spectral law such as repair() or leaky(0.1), but it is "
+            f"{_check.shown(base)}"
+        )
     matrix = None if skew is None else _check.array("skew", skew, 2)
-    return Rotational(_check.scalar("alpha", alpha, above=0.0), _check.scalar("omega", omega), base, matrix)
+    return Rotational(
+        _check.scalar("alpha", alpha, above=0.0), _check.scalar("omega", omega), base, matrix
+    )

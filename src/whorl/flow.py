@@ -1,8 +1,11 @@
-r"""Learning in continuous time: $\dot\theta = M J^\mathsf{T} v$ under any boundary law (Eqs. 3, 7, 21).
+r"""Learning in continuous time.
 
-Integrated in coordinates without boundary. For columns and positive numbers these are logarithms, where the motion is $\dot z = s$ and
-the exponential step is one step of Euler's method: positivity and unit mass hold exactly at every accuracy, and a support stays what
-it is. The solver is diffrax's.
+$\dot\theta = M J^\mathsf{T} v$ under any boundary law (Eqs. 3, 7, 21).
+
+Integrated in coordinates without boundary. For columns and positive numbers these are logarithms,
+where the motion is $\dot z = s$ and the exponential step is one step of Euler's method: positivity
+and unit mass hold exactly at every accuracy, and a support stays what it is. The solver is
+diffrax's.
 """
 
 from collections.abc import Sequence
@@ -59,11 +62,13 @@ def flow(
     atol: float = 1e-12,
     max_steps: int = 100_000,
 ) -> Flow:
-    """Let `system` learn under `law` and return its state at `times`, the first of which is the start.
+    """Let `system` learn under `law` and return its state at `times`, the first of which is the
+    start.
 
-    The residuals of all samples drive the learning, or that of the `selected` one. `rtol` and `atol` bound the error of each step in
-    the coordinates of the blocks, which are logarithms for columns and positive numbers. A path that cannot arrive is an error, also
-    inside `jax.jit`; derivatives of both modes go through the steps that the solver took.
+    The residuals of all samples drive the learning, or that of the `selected` one. `rtol` and
+    `atol` bound the error of each step in the coordinates of the blocks, which are logarithms for
+    columns and positive numbers. A path that cannot arrive is an error, also inside `jax.jit`;
+    derivatives of both modes go through the steps that the solver took.
 
     Examples:
         >>> path = wh.flow(net, x, y, wh.repair(), [0.0, 1.0], selected=0)
@@ -73,16 +78,27 @@ def flow(
     inputs, targets = checked_data(system, inputs, targets)
     inputs, targets = selected_rows(inputs, selected), selected_rows(targets, selected)
     if not isinstance(law, Law):
-        raise ValueError(f"law must be a boundary law such as direct() or leaky(0.1), but it is {_check.shown(law)}")
+        raise ValueError(
+            "law must be a boundary law such as direct() or leaky(0.1), but it is "
+            f"{_check.shown(law)}"
+        )
     instants = _checked_times(times, system.dtype)
     law.check(response(system, inputs))
     charts, steps, reached = _solve(system, inputs, targets, law, instants, rtol, atol, max_steps)
     why = "the motion is too stiff for the tolerances, or it runs into the boundary of a simplex"
     if not _check.known(reached):
-        charts = eqx.error_if(charts, ~reached, f"max_steps must be enough to reach the last time, but {max_steps} steps were not: {why}")
+        charts = eqx.error_if(
+            charts,
+            ~reached,
+            f"max_steps must be enough to reach the last time, but {max_steps} steps were not: "
+            f"{why}",
+        )
     elif not reached:
         last = float(instants[-1])
-        raise ValueError(f"max_steps must be enough to reach time {last:g}, but {int(steps)} steps were not: {why}")
+        raise ValueError(
+            f"max_steps must be enough to reach time {last:g}, but {int(steps)} steps were not: "
+            f"{why}"
+        )
     path = jax.vmap(lambda z: _at(system, z))(charts)
     residual = jax.vmap(lambda one: targets - one.outputs(inputs))(path)
     _check.finite("the flow", path, residual)
@@ -94,7 +110,14 @@ def flow(
 
 @eqx.filter_jit
 def _solve(
-    system: System, inputs: Array, targets: Array, law: Law, times: Array, rtol: float, atol: float, max_steps: int
+    system: System,
+    inputs: Array,
+    targets: Array,
+    law: Law,
+    times: Array,
+    rtol: float,
+    atol: float,
+    max_steps: int,
 ) -> tuple[tuple[Block, ...], Array, Array]:
     def drive(_time: Any, charts: tuple[Block, ...], _args: Any) -> tuple[Block, ...]:
         driven = response(_at(system, charts), inputs)
@@ -108,13 +131,19 @@ def _solve(
         t0=times[0],
         t1=times[-1],
         dt0=None,
-        y0=tuple(kind.chart(point) for kind, point in zip(system.geometries, system.blocks, strict=True)),
+        y0=tuple(
+            kind.chart(point) for kind, point in zip(system.geometries, system.blocks, strict=True)
+        ),
         saveat=diffrax.SaveAt(ts=times),
-        # The solver lands on every time asked for: its interpolation between steps is less exact than the steps are.
-        stepsize_controller=diffrax.ClipStepSizeController(diffrax.PIDController(rtol=rtol, atol=atol), step_ts=times),
+        # The solver lands on every time asked for: its interpolation between steps is less exact
+        # than the steps are.
+        stepsize_controller=diffrax.ClipStepSizeController(
+            diffrax.PIDController(rtol=rtol, atol=atol), step_ts=times
+        ),
         max_steps=max_steps,
         throw=False,
-        # The one adjoint through which derivatives of both modes pass; a plain call costs the same with any.
+        # The one adjoint through which derivatives of both modes pass; a plain call costs the same
+        # with any.
         adjoint=diffrax.DirectAdjoint(),
     )
     assert solution.ys is not None
@@ -130,9 +159,14 @@ def _at(system: System, charts: Sequence[Block]) -> System:
 def _checked_times(times: Numbers, dtype: Any) -> Float[Array, "times"]:
     instants = _check.array("times", times, 1, dtype)
     if instants.shape[0] < 2:
-        raise ValueError(f"times must name at least a start and an end, but it holds {instants.shape[0]}")
+        raise ValueError(
+            f"times must name at least a start and an end, but it holds {instants.shape[0]}"
+        )
     gaps = np.diff(np.asarray(instants)) if _check.known(instants) else np.ones(1)
     if (gaps <= 0).any():
         where = int(np.argmax(gaps <= 0))
-        raise ValueError(f"times must increase, but time {where + 1} is {float(instants[where + 1]):g} after {float(instants[where]):g}")
+        raise ValueError(
+            f"times must increase, but time {where + 1} is {float(instants[where + 1]):g} after "
+            f"{float(instants[where]):g}"
+        )
     return instants

@@ -1,16 +1,22 @@
-r"""Foresight: policies that judge a step by where the native learner would end if it went on from there.
+r"""Foresight.
 
-A turn changes the states that are visited next, so its worth shows only later. Both policies here look ahead along the schedule: they
-let the native learner go on for `horizon` updates from where a step would land, and read the loss there.
+Policies that judge a step by where the native learner would end if it went on from there.
 
-- `rollout` tries every action of a finite list and takes the one that ends lowest, the first of equals. With the horizon at the end of
-  the schedule, and the native step among the actions, it can never finish behind the native learner: what is still to be lost from the
-  present state on, $V_t$, falls or stays at every update, because the native step alone would keep it.
-- `costate` spends one pass back through the continuation. With $f(a)$ the loss ahead after a turn of amount $a$, the pass gives $f(0)$
-  and $f'(0)$ (and one more derivative $f''(0)$), and the best amount in $[-\Omega, \Omega]$ follows in closed form.
+A turn changes the states that are visited next, so its worth shows only later. Both policies here
+look ahead along the schedule: they let the native learner go on for `horizon` updates from where a
+step would land, and read the loss there.
 
-An action is an amount of turning in units of $\Omega$, in the scheduled sense, and a fraction of the admissible step. That step keeps
-room for the turn in either sense, as `step_matched` does; without a turn it is the native one.
+- `rollout` tries every action of a finite list and takes the one that ends lowest, the first of
+  equals. With the horizon at the end of the schedule, and the native step among the actions, it can
+  never finish behind the native learner: what is still to be lost from the present state on, $V_t$,
+  falls or stays at every update, because the native step alone would keep it.
+- `costate` spends one pass back through the continuation. With $f(a)$ the loss ahead after a turn
+  of amount $a$, the pass gives $f(0)$ and $f'(0)$ (and one more derivative $f''(0)$), and the best
+  amount in $[-\Omega, \Omega]$ follows in closed form.
+
+An action is an amount of turning in units of $\Omega$, in the scheduled sense, and a fraction of
+the admissible step. That step keeps room for the turn in either sense, as `step_matched` does;
+without a turn it is the native one.
 """
 
 from collections.abc import Sequence
@@ -34,7 +40,9 @@ FOREVER = 2**30  # a horizon beyond every schedule
 
 
 class Action(NamedTuple):
-    """What may be tried: an amount of turning in units of omega, and a fraction of the admissible step.
+    """What may be tried.
+
+    An amount of turning in units of omega, and a fraction of the admissible step.
 
     Examples:
         >>> wh.Action(amount=1.0), wh.Action(fraction=0.5)
@@ -49,7 +57,9 @@ TURNS = (Action(), Action(1.0), Action(-1.0))
 
 
 class Rollout(Policy):
-    """Try every action, let the native learner go on from each, and take the one that ends lowest."""
+    """Try every action, let the native learner go on from each, and take the one that ends
+    lowest.
+    """
 
     amounts: Float[Array, "actions"]
     fractions: Float[Array, "actions"]
@@ -63,12 +73,18 @@ class Rollout(Policy):
         return super().turns and not (_check.known(self.amounts) and not np.any(self.amounts))
 
     def seen(self, view: View) -> View:
-        """The view with its turning score replaced by that of the residual rotated by the update's angle, where there are angles."""
+        """The view with its turning score replaced by that of the residual rotated by the update's
+        angle, where there are angles.
+        """
         if self.angles is None:
             return view
         angle = self.angles[view.number]
         parts = zip(view.straight, view.turning, strict=True)
-        return eqx.tree_at(lambda old: old.turning, view, tuple(jnp.cos(angle) * b + jnp.sin(angle) * r for b, r in parts))
+        return eqx.tree_at(
+            lambda old: old.turning,
+            view,
+            tuple(jnp.cos(angle) * b + jnp.sin(angle) * r for b, r in parts),
+        )
 
     def options(self, view: View) -> tuple[Float[Array, "actions"], Float[Array, "actions"]]:
         """The step and the amount of every action."""
@@ -78,14 +94,19 @@ class Rollout(Policy):
         return self.fractions.astype(native.dtype) * jnp.where(amounts == 0, native, kept), amounts
 
     def ends(self, view: View) -> Float[Array, "actions"]:
-        """The loss that is read ahead after every action; infinite where an action cannot be carried out."""
+        """The loss that is read ahead after every action.
+
+        Infinite where an action cannot be carried out.
+        """
         order = view.order if self.foreseen is None else self.foreseen
         last = jnp.minimum(order.shape[0], view.number + 1 + self.horizon)
 
         def end(step: Array, amount: Array) -> Array:
             moved = view.system.stepped(view.combined(view.turn * amount), step)
             ahead = lambda at, now: native_step(self, now, view.inputs, view.targets, order[at])  # noqa: E731
-            return mean_loss(jax.lax.fori_loop(view.number + 1, last, ahead, moved), view.inputs, view.targets)
+            return mean_loss(
+                jax.lax.fori_loop(view.number + 1, last, ahead, moved), view.inputs, view.targets
+            )
 
         losses = jax.vmap(end)(*self.options(view))
         readings = losses if self.errors is None else losses * (1 + self.errors[view.number])
@@ -93,48 +114,77 @@ class Rollout(Policy):
 
     def decide(self, view: View) -> Decision:
         steps, amounts = self.options(view)
-        # Which is best does not change under a small change: nothing to differentiate, and the loop ahead has no reverse mode.
+        # Which is best does not change under a small change: nothing to differentiate, and the loop
+        # ahead has no reverse mode.
         best = jnp.argmin(jax.lax.stop_gradient(self).ends(jax.lax.stop_gradient(view)))
         return Decision(steps[best], amounts[best], best.astype(jnp.int32))
 
     def check(self, samples: int, updates: int, pairs: int | None) -> None:
         super().check(samples, updates, pairs)
         leading = (updates,) if pairs is None else (pairs, updates)
-        shapes = {"foreseen": leading, "angles": leading, "errors": (*leading, self.amounts.shape[0])}
+        shapes = {
+            "foreseen": leading,
+            "angles": leading,
+            "errors": (*leading, self.amounts.shape[0]),
+        }
         for name, shape in shapes.items():
             table = getattr(self, name)
             if table is not None and table.shape != shape:
                 raise ValueError(f"{name} must have shape {shape}, but its shape is {table.shape}")
-        if self.foreseen is not None and _check.known(self.foreseen) and int(jnp.max(self.foreseen)) >= samples:
-            raise ValueError(f"foreseen must name samples from 0 to {samples - 1}, but one is {int(jnp.max(self.foreseen))}")
+        if (
+            self.foreseen is not None
+            and _check.known(self.foreseen)
+            and int(jnp.max(self.foreseen)) >= samples
+        ):
+            raise ValueError(
+                f"foreseen must name samples from 0 to {samples - 1}, but one is "
+                f"{int(jnp.max(self.foreseen))}"
+            )
 
     def per_pair(self) -> Any:
-        tables = lambda policy: [t for t in (policy.foreseen, policy.angles, policy.errors) if t is not None]  # noqa: E731
+        def tables(policy: Any) -> list[Any]:
+            return [t for t in (policy.foreseen, policy.angles, policy.errors) if t is not None]
+
         spec = super().per_pair()
-        return spec if not tables(self) else eqx.tree_at(tables, spec, replace=[True] * len(tables(self)))
+        return (
+            spec
+            if not tables(self)
+            else eqx.tree_at(tables, spec, replace=[True] * len(tables(self)))
+        )
 
 
 class Costate(Policy):
-    """Turn by the amount that a Taylor polynomial of the loss ahead likes best, where it promises to end below the native step."""
+    """Turn by the amount that a Taylor polynomial of the loss ahead likes best, where it promises
+    to end below the native step.
+    """
 
     horizon: int | None = eqx.field(static=True)
     order: int = eqx.field(static=True)
 
     def ahead(self, view: View, system: System) -> Float[Array, ""]:
-        """The loss after the native learner went on from `system`: a loop of fixed length, as a reverse pass needs it."""
+        """The loss after the native learner went on from `system`.
+
+        A loop of fixed length, as a reverse pass needs it.
+        """
         updates = view.order.shape[0]
         length = updates - 1 if self.horizon is None else min(self.horizon, updates - 1)
 
         def body(now: System, offset: Array) -> tuple[System, None]:
             at = view.number + 1 + offset
-            moved = native_step(self, now, view.inputs, view.targets, view.order[jnp.minimum(at, updates - 1)])
-            return jax.tree.map(lambda new, old: jnp.where(at < updates, new, old), moved, now), None
+            moved = native_step(
+                self, now, view.inputs, view.targets, view.order[jnp.minimum(at, updates - 1)]
+            )
+            return jax.tree.map(
+                lambda new, old: jnp.where(at < updates, new, old), moved, now
+            ), None
 
         end, _ = jax.lax.scan(body, system, jnp.arange(length, dtype=view.number.dtype))
         return mean_loss(end, view.inputs, view.targets)
 
     def derivatives(self, view: View) -> tuple[Array, Array, Array]:
-        """Value, slope and curvature of the loss ahead as a function of the amount, at none, with the step that a turn may take."""
+        """Value, slope and curvature of the loss ahead as a function of the amount, at none, with
+        the step that a turn may take.
+        """
         step = reserved(self.scale, self.omega, view)
 
         def loss(amount: Array) -> Array:
@@ -142,11 +192,20 @@ class Costate(Policy):
 
         none = jnp.zeros_like(step)
         value, slope = jax.value_and_grad(loss)(none)
-        return value, slope, jax.jvp(jax.grad(loss), (none,), (jnp.ones_like(none),))[1] if self.order == 2 else none
+        return (
+            value,
+            slope,
+            jax.jvp(jax.grad(loss), (none,), (jnp.ones_like(none),))[1]
+            if self.order == 2
+            else none,
+        )
 
     def decide(self, view: View) -> Decision:
         value, slope, bend = self.derivatives(view)
-        kept, full = reserved(self.scale, self.omega, view), envelope(self.scale, view.system, view.straight)
+        kept, full = (
+            reserved(self.scale, self.omega, view),
+            envelope(self.scale, view.system, view.straight),
+        )
         inside = jnp.where(bend > 0, -slope / jnp.where(bend > 0, bend, 1.0), 0.0)
         omega = self.omega.astype(kept.dtype)
         amounts = jnp.stack([omega, -omega, jnp.clip(inside, -omega, omega)])
@@ -154,13 +213,21 @@ class Costate(Policy):
         best = jnp.argmin(promised)
         native = self.ahead(view, view.system.stepped(view.straight, full))
         turns = promised[best] < native
-        return Decision(jnp.where(turns, kept, full), jnp.where(turns, amounts[best], 0.0), turns.astype(jnp.int32))
+        return Decision(
+            jnp.where(turns, kept, full),
+            jnp.where(turns, amounts[best], 0.0),
+            turns.astype(jnp.int32),
+        )
 
 
-def native_step(policy: Policy, system: System, inputs: Array, targets: Array, sample: Array) -> System:
+def native_step(
+    policy: Policy, system: System, inputs: Array, targets: Array, sample: Array
+) -> System:
     """One update of the native learner."""
     driven = response(system, inputs[sample][None, :])
-    straight = driven.scores(parts(policy.law, driven, targets[sample][None, :] - driven.predictions)[0])
+    straight = driven.scores(
+        parts(policy.law, driven, targets[sample][None, :] - driven.predictions)[0]
+    )
     return system.stepped(straight, envelope(policy.scale, system, straight))
 
 
@@ -186,13 +253,17 @@ def rollout(
     angles: Numbers | None = None,
     errors: Numbers | None = None,
 ) -> Rollout:
-    """Take the action that ends lowest after `horizon` further updates of the native learner; None looks to the end of the schedule.
+    """Take the action that ends lowest after `horizon` further updates of the native learner.
 
-    `actions` are pairs of an amount of turning, in units of `omega` and in the scheduled sense, and a fraction of the admissible step;
-    the default is the native step and the two turns. Three tables spoil the foresight, to see what it is worth. `foreseen` is the order
-    of samples that it believes in. `angles` turn the residual by another angle than a right one: at random, a direction without meaning
-    takes the place of the turn. `errors` are relative errors of the losses it reads, one an action. Each has one row an update, and in
-    `train_many` one such table a pair; `scale`, too, may there be one number a pair.
+    None looks to the end of the schedule.
+
+    `actions` are pairs of an amount of turning, in units of `omega` and in the scheduled sense, and
+    a fraction of the admissible step; the default is the native step and the two turns. Three
+    tables spoil the foresight, to see what it is worth. `foreseen` is the order of samples that it
+    believes in. `angles` turn the residual by another angle than a right one: at random, a
+    direction without meaning takes the place of the turn. `errors` are relative errors of the
+    losses it reads, one an action. Each has one row an update, and in `train_many` one such table a
+    pair; `scale`, too, may there be one number a pair.
 
     Examples:
         >>> policy = wh.rollout(0.1, horizon=18, actions=[wh.Action(), wh.Action(1.0), wh.Action(-1.0)])
@@ -201,7 +272,10 @@ def rollout(
     """
     amounts, fractions = _checked_actions(actions)
     base = checked(scale, omega, always, law)
-    ahead = jnp.asarray(FOREVER if horizon is None else min(_check.count("horizon", horizon, 0), FOREVER), dtype=jnp.int32)
+    ahead = jnp.asarray(
+        FOREVER if horizon is None else min(_check.count("horizon", horizon, 0), FOREVER),
+        dtype=jnp.int32,
+    )
     floats = [
         None if table is None else _check.array(name, table, _check.axes(name, table))
         for name, table in (("angles", angles), ("errors", errors))
@@ -209,10 +283,19 @@ def rollout(
     return Rollout(*base, amounts, fractions, ahead, _checked_order(foreseen), *floats)
 
 
-def costate(scale: Numbers, *, horizon: int | None, omega: Numbers = 1.0, order: int = 1, law: Rotational | None = None) -> Costate:
-    """Choose the amount of turning in [-omega, omega] from one pass back through the native continuation of `horizon` updates.
+def costate(
+    scale: Numbers,
+    *,
+    horizon: int | None,
+    omega: Numbers = 1.0,
+    order: int = 1,
+    law: Rotational | None = None,
+) -> Costate:
+    """Choose the amount of turning in [-omega, omega] from one pass back through the native
+    continuation of `horizon` updates.
 
-    `order` is that of the Taylor polynomial in the amount: 1 turns by all or nothing, 2 also by what lies between.
+    `order` is that of the Taylor polynomial in the amount: 1 turns by all or nothing, 2 also by
+    what lies between.
 
     Examples:
         >>> wh.costate(0.1, horizon=6, order=2).horizon
@@ -220,20 +303,30 @@ def costate(scale: Numbers, *, horizon: int | None, omega: Numbers = 1.0, order:
     """
     if order not in (1, 2):
         raise ValueError(f"order must be 1 or 2, but it is {_check.shown(order)}")
-    return Costate(*checked(scale, omega, always, law), None if horizon is None else _check.count("horizon", horizon, 0), order)
+    return Costate(
+        *checked(scale, omega, always, law),
+        None if horizon is None else _check.count("horizon", horizon, 0),
+        order,
+    )
 
 
 def _checked_actions(actions: Any) -> tuple[Array, Array]:
     """Amounts and fractions of actions that can be told apart and carried out."""
     given = _check.listed("actions", actions)
     if not given or any(not hasattr(one, "__len__") or len(one) != 2 for one in given):
-        raise ValueError(f"actions must be pairs of an amount and a fraction, but they are {_check.shown(actions)}")
+        raise ValueError(
+            "actions must be pairs of an amount and a fraction, but they are "
+            f"{_check.shown(actions)}"
+        )
     table = _check.array("actions", given, 2)
     fractions = np.array([float(one[1]) for one in given]) if _check.known(given) else np.zeros(1)
     bad = (fractions < 0) | (fractions > 1)
     if bad.any():
         where = int(np.argmax(bad))
-        raise ValueError(f"actions must take a fraction from 0 to 1 of the step, but action {where} takes {fractions[where]:g}")
+        raise ValueError(
+            f"actions must take a fraction from 0 to 1 of the step, but action {where} takes "
+            f"{fractions[where]:g}"
+        )
     return table[:, 0], table[:, 1]
 
 
@@ -242,5 +335,8 @@ def _checked_order(foreseen: Any) -> Array | None:
         return None
     given = _check.numpy("foreseen", foreseen)
     if given.dtype.kind not in "iu" or given.ndim not in (1, 2) or (given.size and given.min() < 0):
-        raise ValueError(f"foreseen must hold numbers of samples, but its shape is {given.shape} and its type {given.dtype}")
+        raise ValueError(
+            f"foreseen must hold numbers of samples, but its shape is {given.shape} and its type "
+            f"{given.dtype}"
+        )
     return jnp.asarray(given.astype(np.int32))

@@ -1,8 +1,11 @@
-r"""What a block of parameters lives on, and how it may move there (Eqs. 1, 2, 3, 4 for the simplex).
+r"""What a block of parameters lives on, and how it may move there (Eqs. 1, 2, 3, 4 for the
+simplex).
 
-A block is one array of parameters, and its geometry says three things. *Where it may be*: columns on a simplex, positive numbers, any
-numbers. *How it answers a slope*: the mobility $M$ turns the slope $g = J^\mathsf{T}v$ into the velocity $Mg$. *How it takes a finite
-step*: along a score $s$, which `score` makes from the slope, so that the path stays where it may be and starts with that velocity.
+A block is one array of parameters, and its geometry says three things. *Where it may be*: columns
+on a simplex, positive numbers, any numbers. *How it answers a slope*: the mobility $M$ turns the
+slope $g = J^\mathsf{T}v$ into the velocity $Mg$. *How it takes a finite step*: along a score $s$,
+which `score` makes from the slope, so that the path stays where it may be and starts with that
+velocity.
 
 | geometry | step of size $\eta$ | velocity | score of a slope $g$ |
 |---|---|---|---|
@@ -10,8 +13,9 @@ step*: along a score $s$, which `score` makes from the slope, so that the path s
 | `Positive` | $x e^{\eta s}$ | $x s$ | $m(x) g / x$ |
 | `Flat` | $x + \eta s$ | $s$ | $g$ |
 
-Rates multiply the slope before the geometry sees it. The step of a learner is bounded by the `spread` of its score: within a column the
-largest difference, elsewhere the largest size. To write a geometry of your own, subclass `Geometry`.
+Rates multiply the slope before the geometry sees it. The step of a learner is bounded by the
+`spread` of its score: within a column the largest difference, elsewhere the largest size. To write
+a geometry of your own, subclass `Geometry`.
 """
 
 from abc import abstractmethod
@@ -64,11 +68,15 @@ class Geometry(eqx.Module):
 
     @abstractmethod
     def geodesic(self, point: Block, score: Block, size: ArrayLike) -> Block:
-        """The point reached along the geodesic of the metric of this mobility, with the velocity of the score at its start."""
+        """The point reached along the geodesic of the metric of this mobility, with the velocity of
+        the score at its start.
+        """
 
     @abstractmethod
     def root(self, point: Block, rate: ArrayLike, field: Block) -> Block:
-        r"""Apply an $S$ with $S S^\mathsf{T} = M$, a square root of the mobility, to a field of the block's shape."""
+        r"""Apply an $S$ with $S S^\mathsf{T} = M$, a square root of the mobility, to a field of the
+        block's shape.
+        """
 
     @abstractmethod
     def rooted(self, point: Block, rate: ArrayLike, rows: Rows) -> Rows:
@@ -90,7 +98,9 @@ class Geometry(eqx.Module):
         return jnp.all(jnp.isfinite(after))
 
     def gauge(self, point: Block, slope: Block) -> Block:
-        """The slope up to what the mobility annihilates, such that products with it do not cancel."""
+        """The slope up to what the mobility annihilates, such that products with it do not
+        cancel.
+        """
         del point
         return slope
 
@@ -127,7 +137,8 @@ class Geometry(eqx.Module):
 
 
 class Simplex(Geometry):
-    r"""Columns along the first axis, each a probability vector with the mobility $Q(p) = \mathrm{diag}(p) - pp^\mathsf{T}$.
+    r"""Columns along the first axis, each a probability vector with the mobility $Q(p) =
+    \mathrm{diag}(p) - pp^\mathsf{T}$.
 
     An entry that is exactly zero lies outside the support and stays zero.
 
@@ -142,13 +153,17 @@ class Simplex(Geometry):
         seen = np.asarray(point)
         if (seen < 0).any():
             where = tuple(int(i) for i in np.argwhere(seen < 0)[0])
-            raise ValueError(f"{name} must be non-negative, but {_check.entry(where)} is {seen[where]:g}")
+            raise ValueError(
+                f"{name} must be non-negative, but {_check.entry(where)} is {seen[where]:g}"
+            )
         sums = seen.sum(axis=0)
         off = np.abs(sums - 1) > _check.mass_tolerance(seen.dtype)
         if off.any():
             where = tuple(int(i) for i in np.argwhere(off)[0])
             which = f"column {where[0] if len(where) == 1 else where}" if where else "its column"
-            raise ValueError(f"columns of {name} must sum to 1, but {which} sums to {sums[where]:.15g}")
+            raise ValueError(
+                f"columns of {name} must sum to 1, but {which} sums to {sums[where]:.15g}"
+            )
 
     def step(self, point: Block, score: Block, size: ArrayLike) -> Block:
         return simplex.step(point, score, size)
@@ -194,12 +209,16 @@ class Simplex(Geometry):
         return simplex.step((like > 0).astype(like.dtype), chart, 1.0)
 
     def drift(self, point: Block, score: Block) -> Block:
-        # A score means the same with any constant added to a column; without its mean the logarithms stay near zero.
+        # A score means the same with any constant added to a column; without its mean the
+        # logarithms stay near zero.
         return simplex.centred(point, score)
 
     def mobility(self, point: Block, rate: ArrayLike) -> Float[Array, "size size"]:
         columns = point.reshape(point.shape[0], -1)
-        blocks = [one * simplex.covariance(p) for p, one in zip(columns.T, _each_column(point, rate), strict=True)]
+        blocks = [
+            one * simplex.covariance(p)
+            for p, one in zip(columns.T, _each_column(point, rate), strict=True)
+        ]
         return jax.scipy.linalg.block_diag(*blocks)
 
     def ravel(self, block: Block) -> Vector:
@@ -218,7 +237,9 @@ def _each_column(point: Block, rate: ArrayLike) -> Float[Array, "columns"]:
 def _roots(point: Block, rate: ArrayLike) -> Float[Array, "columns d d"]:
     """A square root of the mobility of every column."""
     columns = point.reshape(point.shape[0], -1)
-    return jnp.sqrt(_each_column(point, rate))[:, None, None] * jax.vmap(simplex.covariance_root)(columns.T)
+    return jnp.sqrt(_each_column(point, rate))[:, None, None] * jax.vmap(simplex.covariance_root)(
+        columns.T
+    )
 
 
 def logarithmic(point: Block) -> Block:
@@ -237,10 +258,12 @@ def uniform(point: Block) -> Block:
 
 
 class Positive(Geometry):
-    r"""Positive numbers with a mobility $m(x)$ of their own; the step multiplies, so that no sign is ever lost.
+    r"""Positive numbers with a mobility $m(x)$ of their own.
 
-    `law` gives the mobility: `logarithmic`, `proportional`, `uniform`, or your own function of the block, positive and element by
-    element.
+    The step multiplies, so that no sign is ever lost.
+
+    `law` gives the mobility: `logarithmic`, `proportional`, `uniform`, or your own function of the
+    block, positive and element by element.
 
     Examples:
         >>> from whorl import geometry
@@ -254,7 +277,10 @@ class Positive(Geometry):
     def check(self, name: str, point: Block) -> None:
         if _check.known(point) and (np.asarray(point) <= 0).any():
             where = tuple(int(i) for i in np.argwhere(np.asarray(point) <= 0)[0])
-            raise ValueError(f"{name} must be positive, but {_check.entry(where)} is {np.asarray(point)[where]:g}")
+            raise ValueError(
+                f"{name} must be positive, but {_check.entry(where)} is "
+                f"{np.asarray(point)[where]:g}"
+            )
 
     def step(self, point: Block, score: Block, size: ArrayLike) -> Block:
         return point * jnp.exp(size * score)
@@ -270,7 +296,8 @@ class Positive(Geometry):
         return jnp.max(jnp.abs(score))
 
     def geodesic(self, point: Block, score: Block, size: ArrayLike) -> Block:
-        # In the arc length, the integral of dx / sqrt(m), a geodesic is a straight line; two mobilities have it in closed form.
+        # In the arc length, the integral of dx / sqrt(m), a geodesic is a straight line; two
+        # mobilities have it in closed form.
         if self.law is proportional:
             return point * jnp.maximum(1 + size * score / 2, 0.0) ** 2
         if self.law is uniform:
@@ -338,7 +365,9 @@ class Flat(Geometry):
 
 
 def block(geometry: Geometry) -> Any:
-    """Declare a field of a `System` as parameters on a geometry; the field holds one array or a tuple of them.
+    """Declare a field of a `System` as parameters on a geometry.
+
+    The field holds one array or a tuple of them.
 
     Examples:
         >>> import equinox as eqx
@@ -347,5 +376,7 @@ def block(geometry: Geometry) -> Any:
         ...     conductances: jax.Array = block(Positive())
     """
     if not isinstance(geometry, Geometry):
-        raise ValueError(f"geometry must be Simplex(), Positive() or Flat(), but it is {_check.shown(geometry)}")
+        raise ValueError(
+            f"geometry must be Simplex(), Positive() or Flat(), but it is {_check.shown(geometry)}"
+        )
     return eqx.field(metadata={"geometry": geometry})

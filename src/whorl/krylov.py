@@ -1,13 +1,15 @@
 r"""Spectral feedback on wide networks: $r(K)e$ from products with $K$ alone.
 
-Lanczos' method (matfree's) builds a small tridiagonal $T$ that $K$ looks like from the residual; then $r(K)e \approx \lVert e\rVert
-Q\,r(T)\,e_1$. Because $r$ may be anything, an iterative solver for linear systems would not do; because $K$ is symmetric and is never
-built, no dense method would.
+Lanczos' method (matfree's) builds a small tridiagonal $T$ that $K$ looks like from the residual;
+then $r(K)e \approx \lVert e\rVert Q\,r(T)\,e_1$. Because $r$ may be anything, an iterative solver
+for linear systems would not do; because $K$ is symmetric and is never built, no dense method would.
 
-Lanczos' steps themselves cannot be differentiated: past the rank of $K$ they go on in directions that round-off chose, and up to it they
-leave out where a changed $K$ would lead. The derivative is therefore written down. With $\theta_i, u_i$ seen from the cotangent $c$ and
-$\phi_j, w_j$ seen from $e$ it is $c^\mathsf{T}\,\mathrm{d}r(K)\,e = \sum_{ij} r[\theta_i, \phi_j]\,(c \cdot u_i)(w_j \cdot e)\,
-u_i^\mathsf{T}\,\mathrm{d}K\,w_j$ with the divided differences of $r$; the leaky law solves its defining equation instead.
+Lanczos' steps themselves cannot be differentiated: past the rank of $K$ they go on in directions
+that round-off chose, and up to it they leave out where a changed $K$ would lead. The derivative is
+therefore written down. With $\theta_i, u_i$ seen from the cotangent $c$ and $\phi_j, w_j$ seen from
+$e$ it is $c^\mathsf{T}\,\mathrm{d}r(K)\,e = \sum_{ij} r[\theta_i, \phi_j]\,(c \cdot u_i)(w_j \cdot
+e)\, u_i^\mathsf{T}\,\mathrm{d}K\,w_j$ with the divided differences of $r$; the leaky law solves its
+defining equation instead.
 """
 
 from typing import Any
@@ -57,7 +59,8 @@ class Krylov(SpectralLaw):
                 return response.lift(answer)
             if order == most:
                 raise ValueError(
-                    f"most must allow enough products with the response for the tolerance {self.tol:g}, "
+                    "most must allow enough products with the response for the tolerance "
+                    f"{self.tol:g}, "
                     f"but after {order} the answer still changes by {float(change):.3g}"
                 )
             order = min(2 * order, most)
@@ -66,10 +69,12 @@ class Krylov(SpectralLaw):
 def krylov(law: SpectralLaw, *, tol: float = 1e-10, most: int = 256) -> Krylov:
     """Apply a spectral law by products with the response alone, for networks too wide to build it.
 
-    The number of products doubles until the answer changes by at most `tol`, relative to its size, from the last few of them; more
-    than `most` are an error. Inside `jax.jit` and friends, where no answer can be looked at, `most` products are always made.
+    The number of products doubles until the answer changes by at most `tol`, relative to its size,
+    from the last few of them; more than `most` are an error. Inside `jax.jit` and friends, where no
+    answer can be looked at, `most` products are always made.
 
-    The answer has a right derivative in reverse mode (`jax.grad`), to the first order; with `leaky` in both modes, to any order.
+    The answer has a right derivative in reverse mode (`jax.grad`), to the first order; with `leaky`
+    in both modes, to any order.
 
     Examples:
         >>> K, e = wh.response(net, x), wh.residual(net, x, y)
@@ -77,24 +82,40 @@ def krylov(law: SpectralLaw, *, tol: float = 1e-10, most: int = 256) -> Krylov:
         True
     """
     if not isinstance(law, SpectralLaw):
-        raise ValueError(f"law must be a spectral law such as leaky(0.1), but it is {_check.shown(law)}")
+        raise ValueError(
+            f"law must be a spectral law such as leaky(0.1), but it is {_check.shown(law)}"
+        )
     return Krylov(law, _check.number("tol", tol, above=0.0), _check.count("most", most))
 
 
 @eqx.filter_jit
-def _answer(law: Krylov, response: Response, start: Float[Array, "n"], order: int) -> tuple[Float[Array, "n"], Float[Array, ""]]:
+def _answer(
+    law: Krylov, response: Response, start: Float[Array, "n"], order: int
+) -> tuple[Float[Array, "n"], Float[Array, ""]]:
     """The answer after `order` products, and how much the last quarter of them changed it."""
     basis, tridiagonal = _lanczos(response, start, order)
     length, noise = jnp.linalg.norm(start), response.resolved()
     fewer = max(1, (3 * order) // 4)
-    answer, before = (length * (basis[:k].T @ _first_column(law.weight, tridiagonal[:k, :k], noise)) for k in (order, fewer))
+    answer, before = (
+        length * (basis[:k].T @ _first_column(law.weight, tridiagonal[:k, :k], noise))
+        for k in (order, fewer)
+    )
     size = jnp.linalg.norm(answer)
-    change = jnp.where(order == start.shape[0], 0.0, jnp.linalg.norm(answer - before) / jnp.where(size > 0, size, 1.0))
+    change = jnp.where(
+        order == start.shape[0],
+        0.0,
+        jnp.linalg.norm(answer - before) / jnp.where(size > 0, size, 1.0),
+    )
     return answer, change
 
 
 def _differentiable(
-    law: Krylov, response: Response, start: Float[Array, "n"], order: int, weight: _small.Weight, parameters: tuple[Any, ...]
+    law: Krylov,
+    response: Response,
+    start: Float[Array, "n"],
+    order: int,
+    weight: _small.Weight,
+    parameters: tuple[Any, ...],
 ) -> Float[Array, "n"]:
     """The answer after `order` products, with a derivative."""
     base = law.base
@@ -111,12 +132,16 @@ def _differentiable(
         if "forward-mode" not in str(unknown):
             raise
         raise ValueError(
-            "krylov must be differentiated in reverse mode (jax.grad, jax.vjp) for laws other than leaky, but forward mode was asked for"
+            "krylov must be differentiated in reverse mode (jax.grad, jax.vjp) for laws other than "
+            "leaky, but forward mode was asked for"
         ) from unknown
 
 
 class _Seen(eqx.Module):
-    """The modes of K as they are seen from one vector: eigenvalues, modes, and the vector along them."""
+    """The modes of K as they are seen from one vector.
+
+    Eigenvalues, modes, and the vector along them.
+    """
 
     values: Float[Array, "k"]
     modes: Float[Array, "n k"]
@@ -130,12 +155,16 @@ def _seen(response: Response, start: Float[Array, "n"], order: int) -> _Seen:
 
 
 @eqx.filter_custom_vjp
-def _applied(moving: tuple[Response, Array, tuple[Any, ...]], weight: _small.Weight, order: int) -> Float[Array, "n"]:
+def _applied(
+    moving: tuple[Response, Array, tuple[Any, ...]], weight: _small.Weight, order: int
+) -> Float[Array, "n"]:
     """r(K) e, as a function of the response, of e and of what r depends on."""
     return _forward(moving, weight, order)[0]
 
 
-def _forward(moving: tuple[Response, Array, tuple[Any, ...]], weight: _small.Weight, order: int) -> tuple[Float[Array, "n"], _Seen]:
+def _forward(
+    moving: tuple[Response, Array, tuple[Any, ...]], weight: _small.Weight, order: int
+) -> tuple[Float[Array, "n"], _Seen]:
     response, start, parameters = moving
     seen = _seen(response, start, order)
     return seen.modes @ (weight(seen.values, *parameters) * seen.shares), seen
@@ -145,20 +174,38 @@ _applied.def_fwd(lambda _, *given: _forward(*given))
 
 
 @_applied.def_bwd
-def _backward(seen: _Seen, cotangent: Float[Array, "n"], _: Any, moving: Any, weight: _small.Weight, order: int) -> Any:
+def _backward(
+    seen: _Seen,
+    cotangent: Float[Array, "n"],
+    _: Any,
+    moving: Any,
+    weight: _small.Weight,
+    order: int,
+) -> Any:
     response, _, parameters = moving
     back = _seen(response, cotangent, order)
-    terms = _small.divided(weight, back.values, seen.values, *parameters) * back.shares[:, None] * seen.shares[None, :]
+    terms = (
+        _small.divided(weight, back.values, seen.values, *parameters)
+        * back.shares[:, None]
+        * seen.shares[None, :]
+    )
     along = seen.shares * (seen.modes.T @ cotangent)
     return (
         _pulled(response, seen.modes.T, (back.modes @ terms).T),
         back.modes @ (weight(back.values, *parameters) * back.shares),
-        jax.vjp(lambda *given: jnp.sum(along * weight(seen.values, *given)), *parameters)[1](jnp.ones((), dtype=along.dtype)),
+        jax.vjp(lambda *given: jnp.sum(along * weight(seen.values, *given)), *parameters)[1](
+            jnp.ones((), dtype=along.dtype)
+        ),
     )
 
 
-def _pulled(response: Response, vectors: Float[Array, "k n"], cotangents: Float[Array, "k n"]) -> Response:
-    """The gradient of the sum of cotangent x K vector over all pairs: one at a time, since each takes a layer's memory."""
+def _pulled(
+    response: Response, vectors: Float[Array, "k n"], cotangents: Float[Array, "k n"]
+) -> Response:
+    """The gradient of the sum of cotangent x K vector over all pairs.
+
+    One at a time, since each takes a layer's memory.
+    """
     moving, still = eqx.partition(response, eqx.is_inexact_array)
 
     def one(total: Any, pair: tuple[Array, Array]) -> tuple[Any, None]:
@@ -175,9 +222,12 @@ def _product(response: Response, vector: Float[Array, "n"]) -> Float[Array, "n"]
 def _lanczos(response: Response, start: Float[Array, "n"], order: int) -> tuple[Any, Any]:
     from matfree import decomp
 
-    # Normalised over there. No residual has no direction: any one will do, since the answer has the residual's length.
+    # Normalised over there. No residual has no direction: any one will do, since the answer has the
+    # residual's length.
     somewhere = jnp.where(jnp.any(start != 0), start, jnp.ones_like(start))
-    basis, tridiagonal, *_ = decomp.tridiag_sym(order, custom_vjp=False)(lambda vector: _product(response, vector), somewhere)
+    basis, tridiagonal, *_ = decomp.tridiag_sym(order, custom_vjp=False)(
+        lambda vector: _product(response, vector), somewhere
+    )
     return _no_derivative(basis, tridiagonal)
 
 
@@ -188,7 +238,10 @@ def _no_derivative(basis: Array, tridiagonal: Array) -> tuple[Array, Array]:
 
 @_no_derivative.defjvp
 def _refused(*_: Any) -> Any:
-    raise ValueError("krylov must be differentiated once at most for laws other than leaky, but a higher derivative was asked for")
+    raise ValueError(
+        "krylov must be differentiated once at most for laws other than leaky, but a higher "
+        "derivative was asked for"
+    )
 
 
 def _first_column(weight: _small.Weight, tridiagonal: Array, noise: float) -> Float[Array, "k"]:

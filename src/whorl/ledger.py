@@ -1,9 +1,10 @@
 r"""The ledger: where the final gap came from (Eqs. 26, C3 to C7).
 
-Every update of a coupled pair splits into four differences of loss: *even*, what the two senses of the turn do on average;
-*handedness*, what the sense that was taken adds; *step*, the cost of a step other than the native one; *drift*, how differently the
-native learner would progress from the two states. Their sum over all updates is the final gap, exactly. It is an account relative to
-a declared reference, not a unique cause.
+Every update of a coupled pair splits into four differences of loss: *even*, what the two senses of
+the turn do on average; *handedness*, what the sense that was taken adds; *step*, the cost of a step
+other than the native one; *drift*, how differently the native learner would progress from the two
+states. Their sum over all updates is the final gap, exactly. It is an account relative to a
+declared reference, not a unique cause.
 """
 
 import equinox as eqx
@@ -33,8 +34,9 @@ class Entry(eqx.Module):
 def entry(plus: Array, minus: Array, taken: Array, zero: Array, own: Array, other: Array) -> Entry:
     """The terms from six increments of loss.
 
-    At the nonreciprocal state: `plus` and `minus` turn either way, `taken` is the one that happened, `zero` does not turn but takes the
-    same step, `own` takes the native step. `other` is the native learner's increment at its own state.
+    At the nonreciprocal state: `plus` and `minus` turn either way, `taken` is the one that
+    happened, `zero` does not turn but takes the same step, `own` takes the native step. `other` is
+    the native learner's increment at its own state.
 
     Examples:
         >>> from whorl import ledger
@@ -47,7 +49,10 @@ def entry(plus: Array, minus: Array, taken: Array, zero: Array, own: Array, othe
 
 
 class Outcome(eqx.Module):
-    """Losses after an update, of what was done and of what was not: the ledger's terms are their differences."""
+    """Losses after an update, of what was done and of what was not.
+
+    The ledger's terms are their differences.
+    """
 
     taken: Float[Array, "*updates"]  # the turn that happened
     opposite: Float[Array, "*updates"]  # the other turn
@@ -76,14 +81,24 @@ class Ledger(eqx.Module):
 
     @property
     def gap(self) -> Float[Array, ""]:
-        """Final loss of the nonreciprocal learner less that of the native one: above zero, native ends lower."""
+        """Final loss of the nonreciprocal learner less that of the native one.
+
+        Above zero, native ends lower.
+        """
         return self.nonreciprocal - self.native
 
     @property
     def closure(self) -> float:
         """How far the four sums are from the gap, relative to the largest loss involved."""
-        _check.need_known("the account", "close it outside, or compare sums.total with gap as arrays", self.sums)
-        size = max(float(self.start), float(self.nonreciprocal), float(self.native), float(np.finfo(float).tiny))
+        _check.need_known(
+            "the account", "close it outside, or compare sums.total with gap as arrays", self.sums
+        )
+        size = max(
+            float(self.start),
+            float(self.nonreciprocal),
+            float(self.native),
+            float(np.finfo(float).tiny),
+        )
         return abs(float(self.sums.total) - float(self.gap)) / size
 
     @property
@@ -92,13 +107,24 @@ class Ledger(eqx.Module):
         return self.closure <= self.tol
 
     def __str__(self) -> str:
-        lines = [f"{'loss at the start':<30}{float(self.start):>16.8e}", f"{'native learner ends at':<30}{float(self.native):>16.8e}"]
-        meaning = ("turning, senses averaged", "the sense that was taken", "another step than native", "other states visited")
+        lines = [
+            f"{'loss at the start':<30}{float(self.start):>16.8e}",
+            f"{'native learner ends at':<30}{float(self.native):>16.8e}",
+        ]
+        meaning = (
+            "turning, senses averaged",
+            "the sense that was taken",
+            "another step than native",
+            "other states visited",
+        )
         for term, why in zip(TERMS, meaning, strict=True):
             lines.append(f"  {term:<12}{why:<28}{float(getattr(self.sums, term)):>+16.8e}")
         verdict = "closes" if self.closed else "DOES NOT CLOSE"
         lines.append(f"{'nonreciprocal learner ends at':<30}{float(self.nonreciprocal):>16.8e}")
-        lines.append(f"{'gap':<30}{float(self.gap):>+16.8e}   {verdict}: residual {self.closure:.1e}, tolerance {self.tol:.0e}")
+        lines.append(
+            f"{'gap':<30}{float(self.gap):>+16.8e}   {verdict}: residual {self.closure:.1e}, "
+            f"tolerance {self.tol:.0e}"
+        )
         return "\n".join(lines)
 
 

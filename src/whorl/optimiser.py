@@ -1,19 +1,24 @@
-r"""The updates as optax transformations, for loops that exist already (Eq. 4; Eqs. 18, 20; the envelope of `policy`).
+r"""The updates as optax transformations, for loops that exist already (Eq. 4; Eqs. 18, 20.
 
-The parameters are any tree of arrays on their geometries. Left out, the geometry is `Simplex()`: columns, along the first axis, are
-positive and sum to one, as in the layers of a `Network` or the mixing matrices inside a larger model. Both transformations return the
-additive update $p^+ - p$ of a step of the geometry, so that `optax.apply_updates` lands on $p^+$. Round-off does not add up in columns,
-because every step normalises anew. A weight stays positive as long as one step does not shrink it by more than $10^{15}$; under the
-envelope of scale $s$ that is at most $e^{s}$.
+The envelope of `policy`).
 
-- `reciprocal` follows the gradient it is given, $s = -\rho\nabla\mathcal L$. Behind a gradient of half the squared residual it is the
-  direct law.
-- `rotational` follows a turned residual, which no gradient knows. It asks for the `inputs` and `targets` of the samples that drive the
-  update, and reads the user's own `predict(params, inputs)`: with $J$ its Jacobian and $K = J M J^\mathsf{T}$, the score is
-  $\rho J^\mathsf{T} (K + \mu I)^{-1} (\alpha e + \sigma\Omega C e)$. The step keeps room for a turn of either sense.
+The parameters are any tree of arrays on their geometries. Left out, the geometry is `Simplex()`:
+columns, along the first axis, are positive and sum to one, as in the layers of a `Network` or the
+mixing matrices inside a larger model. Both transformations return the additive update $p^+ - p$ of
+a step of the geometry, so that `optax.apply_updates` lands on $p^+$. Round-off does not add up in
+columns, because every step normalises anew. A weight stays positive as long as one step does not
+shrink it by more than $10^{15}$; under the envelope of scale $s$ that is at most $e^{s}$.
 
-$K$ has a row for every output of every sample that drives. It is built column by column from one linearisation of `predict`, so that
-memory holds one set of parameters and never their Jacobian. This file alone knows optax.
+- `reciprocal` follows the gradient it is given, $s = -\rho\nabla\mathcal L$. Behind a gradient of
+  half the squared residual it is the direct law.
+- `rotational` follows a turned residual, which no gradient knows. It asks for the `inputs` and
+  `targets` of the samples that drive the update, and reads the user's own `predict(params,
+  inputs)`: with $J$ its Jacobian and $K = J M J^\mathsf{T}$, the score is $\rho J^\mathsf{T} (K +
+  \mu I)^{-1} (\alpha e + \sigma\Omega C e)$. The step keeps room for a turn of either sense.
+
+$K$ has a row for every output of every sample that drives. It is built column by column from one
+linearisation of `predict`, so that memory holds one set of parameters and never their Jacobian.
+This file alone knows optax.
 """
 
 from collections.abc import Callable
@@ -41,16 +46,22 @@ Predict = Callable[[Any, Any], Array]
 
 
 class RotationalState(NamedTuple):
-    """What the next turning update needs: how many were made, which decides the sense where turns alternate."""
+    """What the next turning update needs.
+
+    How many were made, which decides the sense where turns alternate.
+    """
 
     made: Int[Array, ""]
 
 
-def reciprocal(scale: ArrayLike, rates: Any = 1.0, geometry: Any = COLUMNS) -> optax.GradientTransformation:
+def reciprocal(
+    scale: ArrayLike, rates: Any = 1.0, geometry: Any = COLUMNS
+) -> optax.GradientTransformation:
     """Exponentiated descent along the gradient, with the step that the envelope of `scale` admits.
 
-    `rates` is one number, or a tree like the parameters that holds, for each array, one number or one per column. `geometry` is what all
-    arrays live on, or a tree like the parameters with one geometry for each.
+    `rates` is one number, or a tree like the parameters that holds, for each array, one number or
+    one per column. `geometry` is what all arrays live on, or a tree like the parameters with one
+    geometry for each.
 
     Examples:
         >>> import optax
@@ -69,7 +80,9 @@ def reciprocal(scale: ArrayLike, rates: Any = 1.0, geometry: Any = COLUMNS) -> o
 
     def update(updates: Any, state: Any, params: Any = None) -> tuple[Parameters, optax.EmptyState]:
         points, kinds = _checked(params, geometry)
-        scores = _each(kinds, _score, points, _rates(rates, points), jax.tree.map(jnp.negative, updates))
+        scores = _each(
+            kinds, _score, points, _rates(rates, points), jax.tree.map(jnp.negative, updates)
+        )
         return _difference(kinds, points, scores, _admitted(size, kinds, points, scores)), state
 
     return optax.GradientTransformation(init, update)
@@ -88,10 +101,12 @@ def rotational(
 ) -> optax.GradientTransformationExtraArgs:
     """Relax at rate `alpha` while turning at rate `omega`, through the leak `mu`.
 
-    `predict(params, inputs)` gives the outputs of one sample, `(out,)`, or of a batch, `(samples, out)`, with at least three outputs.
-    Every update asks for `inputs` and `targets`: `transformation.update(grads, state, params, inputs=x, targets=y)`. The gradients
-    themselves are not used, and may be the parameters again. `turn` is the sense, +1 or -1; left out, senses alternate and the first is
-    +1, so that what is odd in the sense cancels over time. An update may also be given its own `turn`.
+    `predict(params, inputs)` gives the outputs of one sample, `(out,)`, or of a batch, `(samples,
+    out)`, with at least three outputs. Every update asks for `inputs` and `targets`:
+    `transformation.update(grads, state, params, inputs=x, targets=y)`. The gradients themselves are
+    not used, and may be the parameters again. `turn` is the sense, +1 or -1; left out, senses
+    alternate and the first is +1, so that what is odd in the sense cancels over time. An update may
+    also be given its own `turn`.
 
     Examples:
         >>> from whorl import optimiser
@@ -102,9 +117,15 @@ def rotational(
         (True, 1)
     """
     if not callable(predict):
-        raise ValueError(f"predict must be a function of parameters and inputs, but it is {_check.shown(predict)}")
+        raise ValueError(
+            "predict must be a function of parameters and inputs, but it is "
+            f"{_check.shown(predict)}"
+        )
     size, leak = _check.scalar("scale", scale, above=0.0), _check.scalar("mu", mu, above=0.0)
-    relax, amount = _check.scalar("alpha", alpha, above=0.0), _check.scalar("omega", omega, least=0.0)
+    relax, amount = (
+        _check.scalar("alpha", alpha, above=0.0),
+        _check.scalar("omega", omega, least=0.0),
+    )
     _check_turn(turn)
     fixed = turn
 
@@ -113,13 +134,27 @@ def rotational(
         return RotationalState(jnp.zeros((), dtype=jnp.int32))
 
     def update(
-        updates: Any, state: Any, params: Any = None, *, inputs: Any = None, targets: Any = None, turn: Any = None, **_: Any
+        updates: Any,
+        state: Any,
+        params: Any = None,
+        *,
+        inputs: Any = None,
+        targets: Any = None,
+        turn: Any = None,
+        **_: Any,
     ) -> tuple[Parameters, RotationalState]:
         points, kinds = _checked(params, geometry)
         _check_given(inputs, targets)
-        straight, turning = _boundary_scores(predict, points, kinds, _rates(rates, points), inputs, targets, relax, leak)
-        plus, minus = (jax.tree.map(lambda b, r, way=way: b + way * amount * r, straight, turning) for way in (1.0, -1.0))
-        step = jnp.minimum(_admitted(size, kinds, points, plus), _admitted(size, kinds, points, minus))
+        straight, turning = _boundary_scores(
+            predict, points, kinds, _rates(rates, points), inputs, targets, relax, leak
+        )
+        plus, minus = (
+            jax.tree.map(lambda b, r, way=way: b + way * amount * r, straight, turning)
+            for way in (1.0, -1.0)
+        )
+        step = jnp.minimum(
+            _admitted(size, kinds, points, plus), _admitted(size, kinds, points, minus)
+        )
         sense = _sense(fixed if turn is None else turn, state.made)
         scores = jax.tree.map(lambda up, down: jnp.where(sense > 0, up, down), plus, minus)
         return _difference(kinds, points, scores, step), RotationalState(state.made + 1)
@@ -137,7 +172,9 @@ def _boundary_scores(
     alpha: Array,
     mu: Array,
 ) -> tuple[Parameters, Parameters]:
-    """The reciprocal and the unit rotational score, by one linearisation of `predict` and a solve over the outputs."""
+    """The reciprocal and the unit rotational score, by one linearisation of `predict` and a solve
+    over the outputs.
+    """
     outputs, push = jax.linearize(lambda at: predict(at, inputs), params)
     error = _residual(outputs, targets)
     pull = jax.linear_transpose(push, params)
@@ -146,7 +183,9 @@ def _boundary_scores(
         return _each(kinds, _score, params, rates, pull(potential.reshape(outputs.shape))[0])
 
     def respond(potential: Float[Array, "n"]) -> Float[Array, "n"]:
-        moved = _each(kinds, lambda kind, point, score: kind.velocity(point, score), params, scores(potential))
+        moved = _each(
+            kinds, lambda kind, point, score: kind.velocity(point, score), params, scores(potential)
+        )
         return push(moved).ravel()
 
     identity = jnp.eye(error.size, dtype=error.dtype)
@@ -162,9 +201,15 @@ def _boundary_scores(
 def _residual(outputs: Array, targets: Any) -> Float[Array, "samples out"]:
     aims = _check.array("targets", targets, _check.axes("targets", targets), outputs.dtype)
     if outputs.ndim not in (1, 2) or outputs.shape[-1] < 3:
-        raise ValueError(f"predict must return (out,) or (samples, out) with at least 3 outputs, but its shape is {outputs.shape}")
+        raise ValueError(
+            "predict must return (out,) or (samples, out) with at least 3 outputs, but its shape "
+            f"is {outputs.shape}"
+        )
     if aims.shape != outputs.shape:
-        raise ValueError(f"targets must have the shape {outputs.shape} of the predictions, but their shape is {aims.shape}")
+        raise ValueError(
+            f"targets must have the shape {outputs.shape} of the predictions, but their shape is "
+            f"{aims.shape}"
+        )
     return (aims - outputs).reshape(-1, outputs.shape[-1])
 
 
@@ -187,21 +232,33 @@ def _sense(turn: ArrayLike | None, made: Array) -> Array:
 
 def _check_turn(turn: ArrayLike | None) -> None:
     if turn is not None and _check.known(turn) and (np.ndim(turn) or turn not in (1, -1)):
-        raise ValueError(f"turn must be +1 or -1, or left out to alternate, but it is {_check.shown(turn)}")
+        raise ValueError(
+            f"turn must be +1 or -1, or left out to alternate, but it is {_check.shown(turn)}"
+        )
 
 
 def _check_given(inputs: Any, targets: Any) -> None:
     if inputs is None or targets is None:
-        raise ValueError(f"{'inputs' if inputs is None else 'targets'} must be given to update, but there are none")
+        raise ValueError(
+            f"{'inputs' if inputs is None else 'targets'} must be given to update, but there are "
+            "none"
+        )
 
 
 def _rates(rates: Any, columns: Parameters) -> Parameters:
     """One rate a column, with an axis in front that meets every entry of the column."""
     wanted = jax.tree.structure(columns)
     # One number alone is for all arrays; a list of numbers is a tree.
-    given = jax.tree.map(lambda _: rates, columns) if jax.tree_util.all_leaves([rates]) and np.ndim(rates) == 0 else rates
+    given = (
+        jax.tree.map(lambda _: rates, columns)
+        if jax.tree_util.all_leaves([rates]) and np.ndim(rates) == 0
+        else rates
+    )
     if jax.tree.structure(given) != wanted:
-        raise ValueError(f"rates must be one number or a tree like the parameters, {wanted}, but they are {jax.tree.structure(given)}")
+        raise ValueError(
+            f"rates must be one number or a tree like the parameters, {wanted}, but they are "
+            f"{jax.tree.structure(given)}"
+        )
     return jax.tree_util.tree_map_with_path(_rate, columns, given)
 
 
@@ -209,25 +266,46 @@ def _rate(path: tuple, column: Array, rate: Any) -> Array:
     name = f"rates of params{jax.tree_util.keystr(path)}"
     values = _check.array(name, rate, _check.axes(name, rate), column.dtype)
     if values.shape not in ((), column.shape[1:]):
-        raise ValueError(f"{name} must be one number or one a column, {column.shape[1:]}, but the shape is {values.shape}")
+        raise ValueError(
+            f"{name} must be one number or one a column, {column.shape[1:]}, but the shape is "
+            f"{values.shape}"
+        )
     if _check.known(values) and (np.asarray(values) <= 0).any():
-        raise ValueError(f"{name} must be positive, but the smallest is {np.asarray(values).min():g}")
+        raise ValueError(
+            f"{name} must be positive, but the smallest is {np.asarray(values).min():g}"
+        )
     return jnp.broadcast_to(values, column.shape[1:])[None]
 
 
 def _checked(params: Any, geometry: Any) -> tuple[Parameters, Kinds]:
     """Parameters as arrays inside their geometries, and one geometry for each."""
     if params is None:
-        raise ValueError("params must be given to update, since a step depends on where it starts, but there are none")
+        raise ValueError(
+            "params must be given to update, since a step depends on where it starts, but there "
+            "are none"
+        )
     points = jax.tree_util.tree_map_with_path(_checked_array, params)
     kinds = {str(point.dtype) for point in jax.tree.leaves(points)}
     if len(kinds) != 1:
-        raise ValueError(f"params must hold arrays of one floating type, but the types are {', '.join(sorted(kinds)) or 'none'}")
-    geometries = jax.tree.map(lambda _: geometry, points) if isinstance(geometry, Geometry) else geometry
+        raise ValueError(
+            "params must hold arrays of one floating type, but the types are "
+            f"{', '.join(sorted(kinds)) or 'none'}"
+        )
+    geometries = (
+        jax.tree.map(lambda _: geometry, points) if isinstance(geometry, Geometry) else geometry
+    )
     wanted, given = jax.tree.structure(points), jax.tree.structure(geometries, is_leaf=_is_geometry)
     if given != wanted:
-        raise ValueError(f"geometry must be one geometry or a tree like the parameters, {wanted}, but it is {given}")
-    jax.tree_util.tree_map_with_path(lambda path, kind, point: kind.check(_name(path), point), geometries, points, is_leaf=_is_geometry)
+        raise ValueError(
+            f"geometry must be one geometry or a tree like the parameters, {wanted}, but it is "
+            f"{given}"
+        )
+    jax.tree_util.tree_map_with_path(
+        lambda path, kind, point: kind.check(_name(path), point),
+        geometries,
+        points,
+        is_leaf=_is_geometry,
+    )
     return points, geometries
 
 
@@ -249,5 +327,7 @@ def _each(geometries: Kinds, act: Callable[..., Any], *trees: Any) -> Any:
 
 def _admitted(scale: Array, geometries: Kinds, points: Parameters, scores: Parameters) -> Array:
     """The step that the envelope admits for these scores."""
-    spreads = _each(geometries, lambda kind, point, score: kind.spread(point, score), points, scores)
+    spreads = _each(
+        geometries, lambda kind, point, score: kind.spread(point, score), points, scores
+    )
     return admitted(scale, jnp.max(jnp.stack(jax.tree.leaves(spreads))))

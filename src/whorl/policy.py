@@ -1,8 +1,11 @@
-r"""Policies: how far to step, and how much to turn (Sec. VII C of the paper; its envelope and its curvature gate).
+r"""Policies: how far to step, and how much to turn (Sec.
 
-A policy sees the scores before an update and answers with a step and an amount of turning: that is the whole contract. The step of
-any applied score $u$ is bounded by the envelope $\eta = s / \max(1, \max_i u_i - \min_i u_i)$, the range being the largest within a
-column. `native` never turns and takes the full envelope of the reciprocal score. `step_matched` always keeps room for a turn of
+VII C of the paper; its envelope and its curvature gate).
+
+A policy sees the scores before an update and answers with a step and an amount of turning: that is
+the whole contract. The step of any applied score $u$ is bounded by the envelope $\eta = s / \max(1,
+\max_i u_i - \min_i u_i)$, the range being the largest within a column. `native` never turns and
+takes the full envelope of the reciprocal score. `step_matched` always keeps room for a turn of
 either sense, `adaptive` only where it takes one. Policies that look ahead are in `foresight`.
 
 To write a policy of your own, subclass `Policy` and give `decide`.
@@ -28,7 +31,13 @@ from whorl.system import Block, Blocks, Fields, System
 Scores = tuple[Block, ...]
 
 
-NUMBERS = (".scale", ".omega", ".law.alpha", ".law.omega", ".law.base")  # what may differ from pair to pair of an ensemble
+NUMBERS = (
+    ".scale",
+    ".omega",
+    ".law.alpha",
+    ".law.omega",
+    ".law.base",
+)  # what may differ from pair to pair of an ensemble
 
 
 class View(eqx.Module):
@@ -44,7 +53,9 @@ class View(eqx.Module):
     system: System
     straight: Scores  # the reciprocal score b
     turning: Scores  # the rotational score r, for a unit amount
-    displacement: Float[Array, ""]  # squared first-order displacement of the scheduled sample under r
+    displacement: Float[
+        Array, ""
+    ]  # squared first-order displacement of the scheduled sample under r
     bending: Float[Array, ""]  # its second-order displacement along the residual
     sample: Int[Array, ""]  # the scheduled sample
     turn: Float[Array, ""]  # the scheduled sense, +1 or -1
@@ -68,8 +79,9 @@ class View(eqx.Module):
 class Decision(eqx.Module):
     """What a policy answers: the step to take and the amount of turning.
 
-    The learner turns by the scheduled sense times the amount, so that a negative amount is a turn against the schedule. A policy that
-    picks from a list may say which it was; the record of a run keeps it.
+    The learner turns by the scheduled sense times the amount, so that a negative amount is a turn
+    against the schedule. A policy that picks from a list may say which it was; the record of a run
+    keeps it.
 
     Examples:
         >>> wh.Decision(step=jnp.array(0.1), amount=jnp.array(1.0)).choice
@@ -92,11 +104,15 @@ class Policy(eqx.Module):
         (1.0, 0.0)
     """
 
-    scale: Float[Array, "..."]  # like the omega and the numbers of the law: one number, or in an ensemble one per pair
+    scale: Float[
+        Array, "..."
+    ]  # like the omega and the numbers of the law: one number, or in an ensemble one per pair
     omega: Float[Array, "..."]
     gate: Gate = eqx.field(static=True)
     law: Rotational
-    chooses: ClassVar[bool] = True  # whether `Decision.choice` says something, so that an ensemble keeps it
+    chooses: ClassVar[bool] = (
+        True  # whether `Decision.choice` says something, so that an ensemble keeps it
+    )
 
     @abstractmethod
     def decide(self, view: View) -> Decision:
@@ -108,7 +124,10 @@ class Policy(eqx.Module):
         return self.gate is not never and not (_check.known(self.omega) and not np.any(self.omega))
 
     def seen(self, view: View) -> View:
-        """The view with which this policy replaces the plain one, for itself and for the ledger; most do not."""
+        """The view with which this policy replaces the plain one, for itself and for the ledger.
+
+        Most do not.
+        """
         return view
 
     def check(self, samples: int, updates: int, pairs: int | None) -> None:
@@ -117,7 +136,11 @@ class Policy(eqx.Module):
         for path, leaf in jax.tree_util.tree_leaves_with_path(self):
             if _is_row(path, leaf) and leaf.shape != (pairs,):
                 name = jax.tree_util.keystr(path).rpartition(".")[2]
-                wanted = "one number" if pairs is None else f"one number, or one for each of {pairs} pairs"
+                wanted = (
+                    "one number"
+                    if pairs is None
+                    else f"one number, or one for each of {pairs} pairs"
+                )
                 raise ValueError(f"{name} must be {wanted}, but its shape is {leaf.shape}")
 
     def per_pair(self) -> Any:
@@ -156,9 +179,14 @@ class Adaptive(Policy):
     chooses: ClassVar[bool] = False
 
     def decide(self, view: View) -> Decision:
-        kept, full = reserved(self.scale, self.omega, view), envelope(self.scale, view.system, view.straight)
+        kept, full = (
+            reserved(self.scale, self.omega, view),
+            envelope(self.scale, view.system, view.straight),
+        )
         is_open = self.gate(view)
-        return Decision(jnp.where(is_open, kept, full), jnp.where(is_open, self.omega, 0.0).astype(full.dtype))
+        return Decision(
+            jnp.where(is_open, kept, full), jnp.where(is_open, self.omega, 0.0).astype(full.dtype)
+        )
 
 
 def envelope(scale: Array, system: System, scores: Blocks) -> Float[Array, ""]:
@@ -186,7 +214,10 @@ def reserved(scale: Array, omega: Array, view: View) -> Float[Array, ""]:
         >>> 0 < float(policy.reserved(jnp.array(0.1), jnp.array(1.0), view)) <= 0.1
         True
     """
-    return jnp.minimum(envelope(scale, view.system, view.combined(omega)), envelope(scale, view.system, view.combined(-omega)))
+    return jnp.minimum(
+        envelope(scale, view.system, view.combined(omega)),
+        envelope(scale, view.system, view.combined(-omega)),
+    )
 
 
 def look(
@@ -199,7 +230,10 @@ def look(
     number: ArrayLike,
     plan: tuple[Array, Array] | None = None,
 ) -> View:
-    """Gather what a policy sees at one state; `plan` is the whole order with its turns, this one update if left out. Nothing is checked."""
+    """Gather what a policy sees at one state.
+
+    `plan` is the whole order with its turns, this one update if left out. Nothing is checked.
+    """
     x, y = inputs[sample][None, :], targets[sample][None, :]
     order, turns = (jnp.asarray(sample)[None], jnp.asarray(turn)[None]) if plan is None else plan
     driven = response(system, x)
@@ -223,14 +257,20 @@ def look(
 
 
 def parts(law: Rotational, driven: Response, error: Fields) -> tuple[Fields, Fields]:
-    """The potentials of the reciprocal and the rotational score. A single direction leaves nothing to turn: the second is zero."""
+    """The potentials of the reciprocal and the rotational score.
+
+    A single direction leaves nothing to turn: the second is zero.
+    """
     if can_turn(law, driven.system):
         return law.parts(driven, error)
     return law.base.potentials(driven, law.alpha * error)[0], jnp.zeros_like(error)
 
 
 def can_turn(law: Rotational, system: System) -> bool:
-    """Whether the residual of one sample has room for a turn, which takes two directions; a skew matrix that was given is believed."""
+    """Whether the residual of one sample has room for a turn, which takes two directions.
+
+    A skew matrix that was given is believed.
+    """
     return law.skew is not None or system.basis().shape[1] > 1
 
 
@@ -238,7 +278,9 @@ def check_turn(policy: Policy, system: System) -> None:
     """Refuse a policy that would turn where no turn exists."""
     if policy.turns and not can_turn(policy.law, system):
         rule = "a policy that turns must have at least 3 outputs to turn one sample"
-        raise ValueError(f"{rule}, but there are {system.sizes[1]}: use native(...), which never turns")
+        raise ValueError(
+            f"{rule}, but there are {system.sizes[1]}: use native(...), which never turns"
+        )
 
 
 def curvature_gate(view: View) -> Bool[Array, ""]:
@@ -269,8 +311,15 @@ def native(scale: Numbers, *, law: Rotational | None = None) -> Native:
     return Native(*checked(scale, 0.0, "never", law))
 
 
-def step_matched(scale: Numbers, *, omega: Numbers = 1.0, gate: str | Gate = "curvature", law: Rotational | None = None) -> StepMatched:
-    """Turn by `omega` where the gate is open, and step at every update as if a turn of either sense had to fit.
+def step_matched(
+    scale: Numbers,
+    *,
+    omega: Numbers = 1.0,
+    gate: str | Gate = "curvature",
+    law: Rotational | None = None,
+) -> StepMatched:
+    """Turn by `omega` where the gate is open, and step at every update as if a turn of either sense
+    had to fit.
 
     Examples:
         >>> wh.step_matched(0.1, gate="always").gate.__name__
@@ -279,11 +328,18 @@ def step_matched(scale: Numbers, *, omega: Numbers = 1.0, gate: str | Gate = "cu
     return StepMatched(*checked(scale, omega, gate, law))
 
 
-def adaptive(scale: Numbers, *, omega: Numbers = 1.0, gate: str | Gate = "curvature", law: Rotational | None = None) -> Adaptive:
+def adaptive(
+    scale: Numbers,
+    *,
+    omega: Numbers = 1.0,
+    gate: str | Gate = "curvature",
+    law: Rotational | None = None,
+) -> Adaptive:
     """Turn by `omega` where the gate is open, and take the native step where it is not.
 
-    `gate` is "curvature" (local ratio above one), "always", "never", or a function from `View` to a boolean. `law` makes the scores;
-    left out, it is the registered one, `rotational(base=leaky(0.1))`. In `train_many`, `scale`, `omega` and the numbers of the law may
+    `gate` is "curvature" (local ratio above one), "always", "never", or a function from `View` to a
+    boolean. `law` makes the scores; left out, it is the registered one,
+    `rotational(base=leaky(0.1))`. In `train_many`, `scale`, `omega` and the numbers of the law may
     each be a row with one number per pair.
 
     Examples:
@@ -293,7 +349,9 @@ def adaptive(scale: Numbers, *, omega: Numbers = 1.0, gate: str | Gate = "curvat
     return Adaptive(*checked(scale, omega, gate, law))
 
 
-def checked(scale: Numbers, omega: Numbers, gate: str | Gate, law: Rotational | None) -> tuple[Array, Array, Gate, Rotational]:
+def checked(
+    scale: Numbers, omega: Numbers, gate: str | Gate, law: Rotational | None
+) -> tuple[Array, Array, Gate, Rotational]:
     """The four fields that every policy has, from what a user gave.
 
     Examples:
@@ -302,11 +360,24 @@ def checked(scale: Numbers, omega: Numbers, gate: str | Gate, law: Rotational | 
     """
     if isinstance(gate, str):
         if gate not in GATES:
-            raise ValueError(f"gate must be one of {', '.join(GATES)} or a function, but it is {_check.shown(gate)}")
+            raise ValueError(
+                f"gate must be one of {', '.join(GATES)} or a function, but it is "
+                f"{_check.shown(gate)}"
+            )
         gate = GATES[gate]
     elif not callable(gate):
-        raise ValueError(f"gate must be one of {', '.join(GATES)} or a function, but it is {_check.shown(gate)}")
+        raise ValueError(
+            f"gate must be one of {', '.join(GATES)} or a function, but it is {_check.shown(gate)}"
+        )
     law = rotational(base=leaky(0.1)) if law is None else law
     if not isinstance(law, Rotational):
-        raise ValueError(f"law must be rotational(...), since it has to name a turn, but it is {_check.shown(law)}")
-    return _check.numbers("scale", scale, above=0.0), _check.numbers("omega", omega, least=0.0), gate, law
+        raise ValueError(
+            "law must be rotational(...), since it has to name a turn, but it is "
+            f"{_check.shown(law)}"
+        )
+    return (
+        _check.numbers("scale", scale, above=0.0),
+        _check.numbers("omega", omega, least=0.0),
+        gate,
+        law,
+    )

@@ -1,7 +1,8 @@
 r"""Spectral feedback as a preconditioned gradient flow (Proposition 1; Eqs. 16, 17, A3).
 
-With $\psi(\lambda) = r(\lambda)/\lambda$ (and $\psi(0) = 0$), the law $v = r(K)e$ moves the parameters by
-$\dot\theta = -H \nabla\mathcal{L}$, where $H = M J^\mathsf{T} \psi(K) J M$ is symmetric and positive semidefinite.
+With $\psi(\lambda) = r(\lambda)/\lambda$ (and $\psi(0) = 0$), the law $v = r(K)e$ moves the
+parameters by $\dot\theta = -H \nabla\mathcal{L}$, where $H = M J^\mathsf{T} \psi(K) J M$ is
+symmetric and positive semidefinite.
 """
 
 from collections.abc import Sequence
@@ -32,12 +33,19 @@ class Preconditioner(eqx.Module):
     def __matmul__(self, gradient: Sequence[Block]) -> tuple[Block, ...]:
         """Apply H to a gradient, one array per block, without building H."""
         system = self.response.system
-        shapes, wanted = [jnp.shape(slope) for slope in gradient], [block.shape for block in system.blocks]
+        shapes, wanted = (
+            [jnp.shape(slope) for slope in gradient],
+            [block.shape for block in system.blocks],
+        )
         if shapes != wanted:
-            raise ValueError(f"gradient must have the shapes {wanted} of the blocks, but it has {shapes}")
+            raise ValueError(
+                f"gradient must have the shapes {wanted} of the blocks, but it has {shapes}"
+            )
         moved = system.velocities_of(system.scores_of([jnp.asarray(slope) for slope in gradient]))
         answer = system.forward(self.response.trace, moved)
-        return self.response.velocities(self.response.lift(self.psi @ self.response.coordinates(answer)))
+        return self.response.velocities(
+            self.response.lift(self.psi @ self.response.coordinates(answer))
+        )
 
     def dense(self) -> Float[Array, "parameters parameters"]:
         """The matrix H, in the order of `system.ravel`."""
@@ -50,7 +58,9 @@ class Preconditioner(eqx.Module):
 
 
 def preconditioner(response: Response, law: SpectralLaw, *, tol: float = 1e-10) -> Preconditioner:
-    """The preconditioner H of a spectral law (Eq. 16). Modes below `tol` times the largest eigenvalue count as zero.
+    """The preconditioner H of a spectral law (Eq. 16).
+
+    Modes below `tol` times the largest eigenvalue count as zero.
 
     Examples:
         >>> H = wh.preconditioner(wh.response(net, x), wh.leaky(0.1))
@@ -59,10 +69,14 @@ def preconditioner(response: Response, law: SpectralLaw, *, tol: float = 1e-10) 
     """
     _check.instance("response", response, Response)
     if not isinstance(law, SpectralLaw):
-        raise ValueError(f"law must be a spectral law, since only these are preconditioned gradients, but it is {_check.shown(law)}")
+        raise ValueError(
+            "law must be a spectral law, since only these are preconditioned gradients, but it is "
+            f"{_check.shown(law)}"
+        )
     spectrum = response.spectrum(tol=_check.number("tol", tol, least=0.0))
     kept = spectrum.kept > 0
-    # Where a mode does not count, r is asked at the largest eigenvalue: it need not be defined off the spectrum.
+    # Where a mode does not count, r is asked at the largest eigenvalue: it need not be defined off
+    # the spectrum.
     safe = jnp.where(kept, spectrum.eigenvalues, spectrum.eigenvalues[0])
     psi = jnp.where(kept, law.weight(safe) / jnp.where(kept, safe, 1.0), 0.0)
     return Preconditioner(response, (spectrum.modes * psi[None, :]) @ spectrum.modes.T)

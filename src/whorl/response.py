@@ -1,13 +1,17 @@
-r"""The response $K = J M J^\mathsf{T}$: how the outputs move when a potential acts on them (Eqs. 6, 7, 12, 13).
+r"""The response $K = J M J^\mathsf{T}$.
 
-A potential enters at the outputs, is carried back to every block of parameters, moves it on its geometry, and the motion is carried
-forward again. `K @ v` applies this without building anything. For small systems and for tests the matrix is built by two routes that
-share no code: `dense`, which for layered networks is the sum over layers and columns of Eq. 13, and `gram`, the product of Eq. 12 with
-$J$ from automatic differentiation.
+How the outputs move when a potential acts on them (Eqs. 6, 7, 12, 13).
 
-Matrices act on the flattened fields `(samples, out)`, sample after sample. All that $K$ does happens on the fields that a system can
-reach, whose orthonormal coordinates over the outputs of one sample are those of `System.basis`, and `reduced` is $K$ there. For systems
-that conserve mass these are the zero-sum fields: no potential that is constant over the outputs of a sample does anything.
+A potential enters at the outputs, is carried back to every block of parameters, moves it on its
+geometry, and the motion is carried forward again. `K @ v` applies this without building anything.
+For small systems and for tests the matrix is built by two routes that share no code: `dense`, which
+for layered networks is the sum over layers and columns of Eq. 13, and `gram`, the product of Eq. 12
+with $J$ from automatic differentiation.
+
+Matrices act on the flattened fields `(samples, out)`, sample after sample. All that $K$ does
+happens on the fields that a system can reach, whose orthonormal coordinates over the outputs of one
+sample are those of `System.basis`, and `reduced` is $K$ there. For systems that conserve mass these
+are the zero-sum fields: no potential that is constant over the outputs of a sample does anything.
 """
 
 from collections.abc import Sequence
@@ -26,9 +30,11 @@ from whorl.system import unravel as _unravel
 
 
 class Spectrum(eqx.Module):
-    """The eigenvalues of a response on the fields that can be reached, largest first, and which of them count.
+    """The eigenvalues of a response on the fields that can be reached, largest first, and which of
+    them count.
 
-    A mode counts towards the rank when its eigenvalue exceeds `tol` times the largest; no `tol` is finer than the round-off.
+    A mode counts towards the rank when its eigenvalue exceeds `tol` times the largest; no `tol` is
+    finer than the round-off.
 
     Examples:
         >>> print(wh.response(net, x).spectrum())
@@ -53,7 +59,11 @@ class Spectrum(eqx.Module):
     @property
     def condition(self) -> float:
         """Strongest over weakest mode among those that count; infinite if none does."""
-        return float(self.eigenvalues[0] / self.eigenvalues[self.rank - 1]) if self.rank else float("inf")
+        return (
+            float(self.eigenvalues[0] / self.eigenvalues[self.rank - 1])
+            if self.rank
+            else float("inf")
+        )
 
     def __str__(self) -> str:
         return f"rank {self.rank} of {self.eigenvalues.size} at tolerance {self.tol:g}, condition number {self.condition:.3g}"
@@ -85,7 +95,10 @@ class Response(eqx.Module):
 
     @property
     def directions(self) -> int:
-        """Number of coordinates of a field: samples times the directions of one sample's outputs."""
+        """Number of coordinates of a field.
+
+        Samples times the directions of one sample's outputs.
+        """
         return self.samples * self.system.basis().shape[1]
 
     @property
@@ -102,7 +115,9 @@ class Response(eqx.Module):
 
     def scores(self, potential: Numbers) -> tuple[Block, ...]:
         r"""The score of every block, $\rho_a [J^\mathsf{T} v]^a$ for a column on its simplex."""
-        return self.system.scores_of(self.adjoint.back(self.trace, self.field("potential", potential)))
+        return self.system.scores_of(
+            self.adjoint.back(self.trace, self.field("potential", potential))
+        )
 
     def velocities(self, potential: Numbers) -> tuple[Block, ...]:
         r"""The velocity $\dot\theta = M J^\mathsf{T} v$ of every block."""
@@ -116,7 +131,11 @@ class Response(eqx.Module):
         return self.system.contributions(self.trace)
 
     def dense(self) -> Matrix:
-        """The matrix: for layered networks the explicit sum of Eq. 13, for a mismatched adjoint column by column from `K @ v`."""
+        """The matrix.
+
+        For layered networks the explicit sum of Eq. 13, for a mismatched adjoint column by column
+        from `K @ v`.
+        """
         if self.matched:
             return self.system.dense(self.trace)
         return applied(self.__matmul__, self.predictions)
@@ -125,14 +144,18 @@ class Response(eqx.Module):
         r"""The matrix as $J M J^\mathsf{T}$ with $J$ from automatic differentiation (Eq. 12)."""
         need_matched(self, "gram")
         jac = jacobian(self.system, self.trace[0])
-        # M annihilates what is constant over a column. Counted from its heaviest entry, the rest of J does not cancel in the product.
+        # M annihilates what is constant over a column. Counted from its heaviest entry, the rest of
+        # J does not cancel in the product.
         relative = jax.vmap(lambda row: _gauged(self.system, row))(jac)
         return relative @ mobility(self.system) @ relative.T
 
     def factor(self) -> Float[Array, "n m"]:
-        r"""A $B$ with $K = BB^\mathsf{T}$; for a network, one column for every pair of entries of every column.
+        r"""A $B$ with $K = BB^\mathsf{T}$.
 
-        Its singular values are the square roots of the eigenvalues of $K$, and keep twice as many digits of the weak ones.
+        For a network, one column for every pair of entries of every column.
+
+        Its singular values are the square roots of the eigenvalues of $K$, and keep twice as many
+        digits of the weak ones.
         """
         need_matched(self, "factor")
         return jnp.concatenate(self.system.roots(self.trace), axis=1)
@@ -149,14 +172,19 @@ class Response(eqx.Module):
         return Spectrum(*_decomposed(self), self.resolved(tol))
 
     def resolved(self, tol: float = 0.0) -> float:
-        """A tolerance relative to the strongest mode, or the round-off of the matrix where that is coarser: no mode is told below."""
+        """A tolerance relative to the strongest mode, or the round-off of the matrix where that is
+        coarser: no mode is told below.
+        """
         return max(tol, _precision.noise(self.system.dtype, self.directions, *self.system.lengths))
 
     def field(self, name: str, value: Numbers) -> Fields:
         """Check a field over samples and outputs."""
         result = _check.array(name, value, 2, self.system.dtype)
         if result.shape != (self.samples, self.outputs):
-            raise ValueError(f"{name} must have shape {(self.samples, self.outputs)}, but its shape is {result.shape}")
+            raise ValueError(
+                f"{name} must have shape {(self.samples, self.outputs)}, but its shape is "
+                f"{result.shape}"
+            )
         return result
 
     def coordinates(self, field: Fields) -> Float[Array, "n"]:
@@ -178,8 +206,9 @@ def response(
 ) -> Response:
     """The response of `system` at `inputs`: joint over all samples, or of the `selected` one.
 
-    `adjoint` gives other blocks, of the same shapes, for the way back: a device whose backward transport does not match the forward
-    one. They need not conserve anything, and K is then not symmetric in general.
+    `adjoint` gives other blocks, of the same shapes, for the way back: a device whose backward
+    transport does not match the forward one. They need not conserve anything, and K is then not
+    symmetric in general.
 
     Examples:
         >>> K = wh.response(net, x, selected=0)
@@ -193,15 +222,21 @@ def response(
     if adjoint is None:
         return Response(system, trace, system, True)
     given = enumerate(adjoint)
-    back = tuple(_check.array(f"adjoint {k}", part, _check.axes("adjoint", part), system.dtype) for k, part in given)
+    back = tuple(
+        _check.array(f"adjoint {k}", part, _check.axes("adjoint", part), system.dtype)
+        for k, part in given
+    )
     shapes, wanted = [part.shape for part in back], [part.shape for part in system.blocks]
     if shapes != wanted:
-        raise ValueError(f"adjoint must have the shapes {wanted} of the blocks, but it has {shapes}")
+        raise ValueError(
+            f"adjoint must have the shapes {wanted} of the blocks, but it has {shapes}"
+        )
     return Response(system, trace, system.with_blocks(back), False)
 
 
 def jacobian(system: System, inputs: Array) -> Float[Array, "n parameters"]:
-    r"""The dense Jacobian $J = D_\theta F$ by automatic differentiation, in the order of `system.ravel`.
+    r"""The dense Jacobian $J = D_\theta F$ by automatic differentiation, in the order of
+    `system.ravel`.
 
     Examples:
         >>> from whorl.response import jacobian
@@ -217,7 +252,8 @@ def jacobian(system: System, inputs: Array) -> Float[Array, "n parameters"]:
 
 
 def mobility(system: System) -> Float[Array, "parameters parameters"]:
-    r"""The dense mobility $M$, for a network $\mathrm{blkdiag}_a(\rho_a Q(p^a))$ (Eq. 6), in the order of `system.ravel`.
+    r"""The dense mobility $M$, for a network $\mathrm{blkdiag}_a(\rho_a Q(p^a))$ (Eq. 6), in the
+    order of `system.ravel`.
 
     Examples:
         >>> from whorl.response import mobility
@@ -231,14 +267,19 @@ def mobility(system: System) -> Float[Array, "parameters parameters"]:
 def need_directions(response: Response) -> None:
     """Refuse a response that has nothing to act on."""
     if response.directions == 0:
-        raise ValueError(f"the system must have at least 2 outputs to respond, but it has {response.outputs}")
+        raise ValueError(
+            f"the system must have at least 2 outputs to respond, but it has {response.outputs}"
+        )
 
 
-# Compiled, because laws, certificates and flows ask for these again and again at states of one shape.
+# Compiled, because laws, certificates and flows ask for these again and again at states of one
+# shape.
 @eqx.filter_jit
 def _reduced(response: Response) -> Matrix:
     basis = _basis(response)
-    blocks = response.dense().reshape(response.samples, response.outputs, response.samples, response.outputs)
+    blocks = response.dense().reshape(
+        response.samples, response.outputs, response.samples, response.outputs
+    )
     size = response.directions
     return jnp.einsum("ap,rasb,bq->rpsq", basis, blocks, basis).reshape(size, size)
 
@@ -253,7 +294,10 @@ def _decomposed(response: Response) -> tuple[Float[Array, "n"], Matrix]:
 def _gauged(system: System, row: Float[Array, "parameters"]) -> Float[Array, "parameters"]:
     """A row of J up to what the mobility annihilates."""
     parts = _unravel(system.geometries, system.blocks, row)
-    kept = [kind.gauge(*pair) for kind, *pair in zip(system.geometries, system.blocks, parts, strict=True)]
+    kept = [
+        kind.gauge(*pair)
+        for kind, *pair in zip(system.geometries, system.blocks, parts, strict=True)
+    ]
     return _ravel(system.geometries, kept)
 
 
@@ -264,4 +308,7 @@ def _basis(response: Response) -> Float[Array, "out e"]:
 def need_matched(response: Response, what: str) -> None:
     """Refuse a response that is not symmetric by construction."""
     if not response.matched:
-        raise ValueError(f"{what} must be asked of a response with matched adjoint, but its backward layers were given")
+        raise ValueError(
+            f"{what} must be asked of a response with matched adjoint, but its backward layers "
+            "were given"
+        )

@@ -1,4 +1,7 @@
-"""Who is shown when, and which way to turn: sample orders and turn schedules, from seeds or as given."""
+"""Who is shown when, and which way to turn.
+
+Sample orders and turn schedules, from seeds or as given.
+"""
 
 from typing import Any
 
@@ -20,7 +23,9 @@ def fixed(samples: int, epochs: int) -> Drawn:
         >>> schedule.fixed(samples=3, epochs=2).tolist()
         [0, 1, 2, 0, 1, 2]
     """
-    return np.tile(np.arange(_check.count("samples", samples)), _check.count("epochs", epochs)).astype(np.int32)
+    return np.tile(
+        np.arange(_check.count("samples", samples)), _check.count("epochs", epochs)
+    ).astype(np.int32)
 
 
 def permuted(samples: int, epochs: int, seed: int | np.random.Generator) -> Drawn:
@@ -32,9 +37,12 @@ def permuted(samples: int, epochs: int, seed: int | np.random.Generator) -> Draw
         [0, 1, 2]
     """
     rng = _construct.generator(seed)
-    return np.concatenate([rng.permutation(_check.count("samples", samples)) for _ in range(_check.count("epochs", epochs))]).astype(
-        np.int32
-    )
+    return np.concatenate(
+        [
+            rng.permutation(_check.count("samples", samples))
+            for _ in range(_check.count("epochs", epochs))
+        ]
+    ).astype(np.int32)
 
 
 def fair_turns(updates: int, seed: int | np.random.Generator) -> Drawn:
@@ -45,21 +53,32 @@ def fair_turns(updates: int, seed: int | np.random.Generator) -> Drawn:
         >>> sorted(set(schedule.fair_turns(100, seed=0).tolist()))
         [-1, 1]
     """
-    return (2 * _construct.generator(seed).integers(0, 2, size=_check.count("updates", updates)) - 1).astype(np.int32)
+    return (
+        2 * _construct.generator(seed).integers(0, 2, size=_check.count("updates", updates)) - 1
+    ).astype(np.int32)
 
 
 def checked_order(order: Any, samples: int) -> Order:
-    """A user's own order: whole numbers that name samples. Of a traced one only shape and type can be checked."""
+    """A user's own order: whole numbers that name samples.
+
+    Of a traced one only shape and type can be checked.
+    """
     traced = not _check.known(order)
     given: Any = jnp.asarray(order) if traced else _check.numpy("schedule", order)
     if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iu":
-        raise ValueError(f"schedule must be a row of whole numbers, but its shape is {given.shape} and its type {given.dtype}")
+        raise ValueError(
+            f"schedule must be a row of whole numbers, but its shape is {given.shape} and its type "
+            f"{given.dtype}"
+        )
     if traced:
         return given.astype(np.int32)
     bad = (given < 0) | (given >= samples)
     if bad.any():
         where = int(np.argmax(bad))
-        raise ValueError(f"schedule must name samples from 0 to {samples - 1}, but entry {where} is {given[where]}")
+        raise ValueError(
+            f"schedule must name samples from 0 to {samples - 1}, but entry {where} is "
+            f"{given[where]}"
+        )
     return given.astype(np.int32)
 
 
@@ -68,7 +87,9 @@ def checked_turns(turns: Numbers, updates: int) -> Order:
     traced = not _check.known(turns)
     given: Any = jnp.asarray(turns) if traced else _check.numpy("turns", turns)
     if given.shape != (updates,):
-        raise ValueError(f"turns must have one entry an update, {updates}, but the shape is {given.shape}")
+        raise ValueError(
+            f"turns must have one entry an update, {updates}, but the shape is {given.shape}"
+        )
     if traced:
         return given.astype(np.int32)
     bad = (given != 1) & (given != -1)
@@ -78,18 +99,33 @@ def checked_turns(turns: Numbers, updates: int) -> Order:
     return given.astype(np.int32)
 
 
-def drawn(samples: int, epochs: int | None, seed: int | np.random.Generator | None, schedule: Any, turns: Any) -> tuple[Order, Order]:
+def drawn(
+    samples: int,
+    epochs: int | None,
+    seed: int | np.random.Generator | None,
+    schedule: Any,
+    turns: Any,
+) -> tuple[Order, Order]:
     """The order and the turns of a run: as given, or drawn from the seed, the order first."""
     rng = None if seed is None else _construct.generator(seed)
     if isinstance(schedule, str):
         if schedule not in ("permuted", "fixed"):
-            raise ValueError(f"schedule must be 'permuted', 'fixed' or a row of samples, but it is {_check.shown(schedule)}")
+            raise ValueError(
+                "schedule must be 'permuted', 'fixed' or a row of samples, but it is "
+                f"{_check.shown(schedule)}"
+            )
         if epochs is None:
             raise ValueError("epochs must be a whole number of at least 1, but it is None")
-        order = fixed(samples, epochs) if schedule == "fixed" else permuted(samples, epochs, _needed(rng, "permuted schedule"))
+        order = (
+            fixed(samples, epochs)
+            if schedule == "fixed"
+            else permuted(samples, epochs, _needed(rng, "permuted schedule"))
+        )
     else:
         if epochs is not None:
-            raise ValueError(f"epochs must be left out where a schedule is given, but it is {epochs}")
+            raise ValueError(
+                f"epochs must be left out where a schedule is given, but it is {epochs}"
+            )
         order = checked_order(schedule, samples)
     if turns is None:
         return order, fair_turns(order.size, _needed(rng, "fair turn"))
@@ -98,5 +134,7 @@ def drawn(samples: int, epochs: int | None, seed: int | np.random.Generator | No
 
 def _needed(rng: np.random.Generator | None, what: str) -> np.random.Generator:
     if rng is None:
-        raise ValueError(f"seed must be a non-negative whole number to draw a {what}, but it is None")
+        raise ValueError(
+            f"seed must be a non-negative whole number to draw a {what}, but it is None"
+        )
     return rng

@@ -1,11 +1,15 @@
-r"""One column: a point of the open simplex, and how it may move (Eqs. 1, 2, 3, 4; Appendix A and B).
+r"""One column.
 
-A column is a probability vector $p$. The operator $Q(p) = \mathrm{diag}(p) - pp^\mathsf{T}$ turns any score $s$ into a velocity that
-conserves mass; it is applied here, never built. The exponential step moves along a score without leaving the simplex, and its first
-two derivatives at zero are $A_p(s)$ (`velocity`) and $B_p(s)$ (`acceleration`).
+A point of the open simplex, and how it may move (Eqs. 1, 2, 3, 4; Appendix A and B).
 
-Every function acts along the first axis, so that it takes one column `(d,)` or a whole layer `(d, columns)` alike. An entry that is
-exactly zero lies outside the support: it has no velocity and stays zero through every step.
+A column is a probability vector $p$. The operator $Q(p) = \mathrm{diag}(p) - pp^\mathsf{T}$ turns
+any score $s$ into a velocity that conserves mass; it is applied here, never built. The exponential
+step moves along a score without leaving the simplex, and its first two derivatives at zero are
+$A_p(s)$ (`velocity`) and $B_p(s)$ (`acceleration`).
+
+Every function acts along the first axis, so that it takes one column `(d,)` or a whole layer `(d,
+columns)` alike. An entry that is exactly zero lies outside the support: it has no velocity and
+stays zero through every step.
 """
 
 import jax
@@ -25,9 +29,10 @@ def mean(column: Column, score: Column) -> Float[Array, "1 *columns"]:
 def centred(column: Column, score: Column) -> Column:
     r"""The score less its average, $s - \bar s$.
 
-    Scores are first taken relative to that of the heaviest entry. Where a column is nearly all at one entry, its own score all but
-    cancels against the average; relative to itself it is exactly zero, and every difference keeps its relative precision. Scores off
-    the support have no say, however large.
+    Scores are first taken relative to that of the heaviest entry. Where a column is nearly all at
+    one entry, its own score all but cancels against the average; relative to itself it is exactly
+    zero, and every difference keeps its relative precision. Scores off the support have no say,
+    however large.
     """
     heaviest = jnp.argmax(column, axis=0, keepdims=True)
     relative = jnp.where(column > 0, score - jnp.take_along_axis(score, heaviest, axis=0), 0.0)
@@ -35,7 +40,9 @@ def centred(column: Column, score: Column) -> Column:
 
 
 def velocity(column: Column, score: Column) -> Column:
-    r"""Apply $Q(p)$ to a score (Eqs. 2, 3); also the first derivative $A_p(s)$ of the exponential path (Eq. B1).
+    r"""Apply $Q(p)$ to a score (Eqs. 2, 3).
+
+    Also the first derivative $A_p(s)$ of the exponential path (Eq. B1).
 
     Examples:
         >>> from whorl import simplex
@@ -72,13 +79,16 @@ def covariance(column: Float[Array, "d"]) -> Float[Array, "d d"]:
 
 
 def safe_root(values: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """The square root of numbers that are not negative, with the derivative zero where they are zero, instead of infinite."""
+    """The square root of numbers that are not negative, with the derivative zero where they are
+    zero, instead of infinite.
+    """
     positive = values > 0
     return jnp.where(positive, jnp.sqrt(jnp.where(positive, values, 1.0)), 0.0)
 
 
 def covariance_root(column: Float[Array, "d"]) -> Float[Array, "d d"]:
-    r"""A square root $S = \mathrm{diag}(u)(I - uu^\mathsf{T})$ of $Q(p) = SS^\mathsf{T}$, with $u = \sqrt p$.
+    r"""A square root $S = \mathrm{diag}(u)(I - uu^\mathsf{T})$ of $Q(p) = SS^\mathsf{T}$, with $u =
+    \sqrt p$.
 
     Its diagonal is a sum, so that no subtraction spoils it.
     """
@@ -91,8 +101,8 @@ def covariance_root(column: Float[Array, "d"]) -> Float[Array, "d d"]:
 def step(column: Column, score: Column, size: ArrayLike) -> Column:
     r"""The normalised exponential step $p_i e^{\eta s_i} / \sum_j p_j e^{\eta s_j}$ (Eq. 4).
 
-    Nothing overflows, but a growth of less than about $10^{-308}$ against the largest is zero, and a zero stays zero: `trajectory`
-    stops before such a step.
+    Nothing overflows, but a growth of less than about $10^{-308}$ against the largest is zero, and
+    a zero stays zero: `trajectory` stops before such a step.
 
     Examples:
         >>> from whorl import simplex
@@ -100,7 +110,8 @@ def step(column: Column, score: Column, size: ArrayLike) -> Column:
         [0.75 0.25]
     """
     growth = size * score
-    # The largest exponent on the support is taken out, so that nothing overflows; off the support no score has a say.
+    # The largest exponent on the support is taken out, so that nothing overflows; off the support
+    # no score has a say.
     inside = column > 0
     top = jnp.max(jnp.where(inside, growth, -jnp.inf), axis=0, keepdims=True)
     grown = column * jnp.exp(jnp.where(inside, growth - jax.lax.stop_gradient(top), 0.0))
@@ -108,18 +119,24 @@ def step(column: Column, score: Column, size: ArrayLike) -> Column:
 
 
 def geodesic(column: Column, score: Column, size: ArrayLike) -> Column:
-    """The column `size` further along the Shahshahani geodesic that starts with velocity Q(p) s; zero once past the boundary."""
+    """The column `size` further along the Shahshahani geodesic that starts with velocity Q(p) s.
+
+    Zero once past the boundary.
+    """
     half = centred(column, score) * size / 2
     angle = safe_root(mean(column, half**2))
     root = jnp.cos(angle) + half * jnp.sinc(angle / np.pi)
-    # The square hides a crossing: it would send the weight back up. Past half a circle every entry has crossed.
+    # The square hides a crossing: it would send the weight back up. Past half a circle every entry
+    # has crossed.
     moved = jnp.where((root > 0) & (angle < np.pi), column * root**2, 0.0)
-    # A circle keeps the mass only to round-off, and round-off adds up; the division keeps it from doing so.
+    # A circle keeps the mass only to round-off, and round-off adds up; the division keeps it from
+    # doing so.
     return moved / jnp.sum(moved, axis=0, keepdims=True)
 
 
 def score(column: Column, velocity: Column) -> Column:
-    r"""The replicator representation $s_i = V_i / p_i$ of a tangent velocity (Eq. 8), zero off the support.
+    r"""The replicator representation $s_i = V_i / p_i$ of a tangent velocity (Eq. 8), zero off the
+    support.
 
     Examples:
         >>> from whorl import simplex
@@ -141,7 +158,10 @@ def expand(reduced: Float[Array, "e *columns"]) -> Float[Array, "e+1 *columns"]:
 
 
 def tangent_basis(size: int) -> Float[np.ndarray, "d d-1"]:
-    """An orthonormal basis of the zero-sum vectors (Helmert's): column k weighs the first k + 1 entries against the next."""
+    """An orthonormal basis of the zero-sum vectors (Helmert's).
+
+    Column k weighs the first k + 1 entries against the next.
+    """
     basis = np.zeros((size, size - 1))
     for k in range(1, size):
         basis[:k, k - 1] = 1.0

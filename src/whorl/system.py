@@ -1,17 +1,19 @@
 r"""What learns: blocks of parameters on their geometries, and outputs that depend on them.
 
-A system is a class with arrays for parameters and one function, `outputs`. From these every system gets, by automatic
-differentiation, the three maps that all the rest of the library is written on:
+A system is a class with arrays for parameters and one function, `outputs`. From these every system
+gets, by automatic differentiation, the three maps that all the rest of the library is written on:
 
 - the way forward $J\dot\theta$: how the outputs move when the parameters do (`forward`),
-- the way back $J^\mathsf{T}v$: the slope that a potential at the outputs gives every parameter (`back`),
+- the way back $J^\mathsf{T}v$: the slope that a potential at the outputs gives every parameter
+  (`back`),
 - the second-order jet: outputs and their first two derivatives along the path of a score (`jet`).
 
-A system may override any of them with something faster, as `Network` does; one test tries every override of every system against the
-automatic one. Both ways may share work: `trace` computes it once, from its first entry, the inputs, to its last, the outputs.
+A system may override any of them with something faster, as `Network` does; one test tries every
+override of every system against the automatic one. Both ways may share work: `trace` computes it
+once, from its first entry, the inputs, to its last, the outputs.
 
-To write a system of your own, subclass `System`: declare its parameters with `block`, give `outputs` and `sizes`, and `basis` if not
-every direction of its outputs can be reached.
+To write a system of your own, subclass `System`: declare its parameters with `block`, give
+`outputs` and `sizes`, and `basis` if not every direction of its outputs can be reached.
 """
 
 from abc import abstractmethod
@@ -34,7 +36,9 @@ Blocks = Sequence[Block]
 Fields = Float[Array, "samples _out"]
 Matrix = Float[Array, "n n"]
 Same = TypeVar("Same", bound="System")
-Trace = Any  # trace[0] are the inputs and trace[-1] the outputs; between them is whatever the system wants to keep
+# trace[0] are the inputs and trace[-1] the outputs; between them is whatever the system wants to
+# keep
+Trace = Any
 
 
 class System(eqx.Module):
@@ -70,7 +74,9 @@ class System(eqx.Module):
     @property
     def blocks(self) -> tuple[Block, ...]:
         """The arrays of parameters, in the order in which their fields are declared."""
-        return tuple(leaf for name, _ in _declared(self) for leaf in jax.tree.leaves(getattr(self, name)))
+        return tuple(
+            leaf for name, _ in _declared(self) for leaf in jax.tree.leaves(getattr(self, name))
+        )
 
     @property
     def geometries(self) -> tuple[Geometry, ...]:
@@ -89,20 +95,29 @@ class System(eqx.Module):
         return self.blocks[0].dtype
 
     def with_blocks(self: Same, blocks: Blocks) -> Same:
-        """The same system at another state. Not checked again: the blocks come from a step or a flow."""
+        """The same system at another state.
+
+        Not checked again: the blocks come from a step or a flow.
+        """
         moved, names = iter(blocks), [name for name, _ in _declared(self)]
         new = [jax.tree.map(lambda _: next(moved), getattr(self, name)) for name in names]
         return eqx.tree_at(lambda system: [getattr(system, name) for name in names], self, new)
 
     @property
     def lengths(self) -> tuple[int, ...]:
-        """The lengths of the sums behind an output, one after the other: what round-off grows with."""
+        """The lengths of the sums behind an output, one after the other.
+
+        What round-off grows with.
+        """
         return self.sizes
 
     # What it takes and gives.
 
     def basis(self) -> Float[np.ndarray, "out e"]:
-        """Orthonormal directions of the outputs of one sample that learning can tell apart; all of them, unless the system says less."""
+        """Orthonormal directions of the outputs of one sample that learning can tell apart.
+
+        All of them, unless the system says less.
+        """
         return np.eye(self.sizes[1])
 
     def checked_inputs(self, inputs: Numbers) -> Float[Array, "samples in"]:
@@ -152,7 +167,9 @@ class System(eqx.Module):
         (outputs, moved), (_, bent) = jax.jvp(first, (zero,), (one,))
         return outputs, moved, bent
 
-    def driven_jet(self, inputs: Array, trace: Trace, potential: Array) -> tuple[Fields, Fields, Fields]:
+    def driven_jet(
+        self, inputs: Array, trace: Trace, potential: Array
+    ) -> tuple[Fields, Fields, Fields]:
         """`jet` at all inputs along the score that a potential drives at those of the trace."""
         return self.jet(inputs, self.scores(trace, potential))
 
@@ -183,18 +200,26 @@ class System(eqx.Module):
 
     def stepped(self: Same, scores: Blocks, size: ArrayLike) -> Same:
         """The system one step along `scores` away (Eq. 4)."""
-        return self.with_blocks(self._each(lambda kind, point, score: kind.step(point, score, size), scores))
+        return self.with_blocks(
+            self._each(lambda kind, point, score: kind.step(point, score, size), scores)
+        )
 
     def spread(self, scores: Blocks) -> Float[Array, ""]:
-        """The largest spread of a score over all blocks, which the envelope of a step is measured by."""
-        return jnp.max(jnp.stack(self._each(lambda kind, point, score: kind.spread(point, score), scores)))
+        """The largest spread of a score over all blocks, which the envelope of a step is measured
+        by.
+        """
+        return jnp.max(
+            jnp.stack(self._each(lambda kind, point, score: kind.spread(point, score), scores))
+        )
 
     def kept(self, after: "System") -> Bool[Array, ""]:
         """Whether the system `after` a step is still inside, block by block."""
         kept = self._each(lambda kind, before, now: kind.kept(before, now), after.blocks)
         return jnp.all(jnp.stack(kept))
 
-    def _each(self, act: Callable[[Geometry, Block, Block], Any], values: Blocks) -> tuple[Any, ...]:
+    def _each(
+        self, act: Callable[[Geometry, Block, Block], Any], values: Blocks
+    ) -> tuple[Any, ...]:
         parts = zip(self.geometries, self.blocks, values, strict=True)
         return tuple(act(kind, point, value) for kind, point, value in parts)
 
@@ -230,7 +255,9 @@ def residual(system: System, inputs: Numbers, targets: Numbers) -> Float[Array, 
     return targets - traced(system, inputs)[-1]
 
 
-def loss(system: System, inputs: Numbers, targets: Numbers, *, mean: bool = False) -> Float[Array, ""]:
+def loss(
+    system: System, inputs: Numbers, targets: Numbers, *, mean: bool = False
+) -> Float[Array, ""]:
     """Half the squared residual, summed over samples (Eq. 5), or its mean over samples.
 
     Examples:
@@ -246,7 +273,10 @@ def traced(system: System, inputs: Array) -> Trace:
     trace = system.trace(inputs)
     wanted, seen = (inputs.shape[0], system.sizes[1]), jnp.shape(trace[-1])
     if seen != wanted:
-        raise ValueError(f"outputs of {type(system).__name__} must have the declared shape {wanted}, but their shape is {seen}")
+        raise ValueError(
+            f"outputs of {type(system).__name__} must have the declared shape {wanted}, but their "
+            f"shape is {seen}"
+        )
     return trace
 
 
@@ -266,27 +296,42 @@ def selected_rows(values: Array, selected: int | None, name: str = "selected") -
 
 def ravel(geometries: Sequence[Geometry], blocks: Blocks) -> Float[Array, "parameters"]:
     r"""One vector $\theta$: block after block, each in the order of its geometry (Eq. 1)."""
-    return jnp.concatenate([kind.ravel(part) for kind, part in zip(geometries, blocks, strict=True)])
+    return jnp.concatenate(
+        [kind.ravel(part) for kind, part in zip(geometries, blocks, strict=True)]
+    )
 
 
-def unravel(geometries: Sequence[Geometry], like: Blocks, vector: Float[Array, "parameters"]) -> tuple[Block, ...]:
+def unravel(
+    geometries: Sequence[Geometry], like: Blocks, vector: Float[Array, "parameters"]
+) -> tuple[Block, ...]:
     """Undo `ravel`, with the shapes of `like`."""
     parts = jnp.split(vector, np.cumsum([part.size for part in like])[:-1])
-    return tuple(kind.unravel(one, part) for kind, one, part in zip(geometries, like, parts, strict=True))
+    return tuple(
+        kind.unravel(one, part) for kind, one, part in zip(geometries, like, parts, strict=True)
+    )
 
 
 def _declared(system: System) -> list[tuple[str, Geometry]]:
     """The fields that hold parameters, each with its geometry."""
-    found = [(field.name, field.metadata["geometry"]) for field in fields(system) if "geometry" in field.metadata]
+    found = [
+        (field.name, field.metadata["geometry"])
+        for field in fields(system)
+        if "geometry" in field.metadata
+    ]
     if not found:
-        raise ValueError(f"{type(system).__name__} must declare parameters with block(...), but it has none")
+        raise ValueError(
+            f"{type(system).__name__} must declare parameters with block(...), but it has none"
+        )
     return found
 
 
 def _rows(name: str, value: Numbers, width: int, dtype: Any) -> Array:
     rows = _check.array(name, value, 2, dtype)
     if rows.shape[1] != width or rows.shape[0] == 0:
-        raise ValueError(f"{name} must have shape (samples, {width}) with at least one sample, but its shape is {rows.shape}")
+        raise ValueError(
+            f"{name} must have shape (samples, {width}) with at least one sample, but its shape is "
+            f"{rows.shape}"
+        )
     return rows
 
 

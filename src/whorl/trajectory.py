@@ -1,8 +1,11 @@
-r"""Coupled trajectories: a nonreciprocal and a native learner from one start (Sec. VI and Appendix C).
+r"""Coupled trajectories: a nonreciprocal and a native learner from one start (Sec.
 
-Both see the same data in the same order under the same turn schedule and step rule; one follows a policy, the other never turns.
-One compiled loop makes the updates. Memory does not grow with their number unless a record of them is asked for. A learner that
-would leave the interior stops: the pair stays where it was, and the result says at which update.
+VI and Appendix C).
+
+Both see the same data in the same order under the same turn schedule and step rule; one follows a
+policy, the other never turns. One compiled loop makes the updates. Memory does not grow with their
+number unless a record of them is asked for. A learner that would leave the interior stops: the pair
+stays where it was, and the result says at which update.
 """
 
 from typing import Any
@@ -60,7 +63,9 @@ class Pair(eqx.Module):
     schedule: Order
     turns: Order
     updates: Info | None  # for every update, where they were kept
-    states: tuple[Any, Any] | None  # with a leading axis: the start and every stride-th update after it
+    states: (
+        tuple[Any, Any] | None
+    )  # with a leading axis: the start and every stride-th update after it
     made: Count  # updates made before the end, or before it stopped
 
     @property
@@ -93,11 +98,13 @@ def train(
 ) -> Pair:
     """Let a nonreciprocal learner under `policy` and the native learner run side by side.
 
-    `schedule` is "permuted" (a fresh order every epoch, from `seed`), "fixed", or a row of sample numbers; `turns` are drawn fair from
-    the seed unless given, and `flip` reverses them all, which makes the second replicate of a handedness pair. `record` keeps the
-    ledger of every update; `stride` also keeps the states, at the start and after every `stride` updates.
+    `schedule` is "permuted" (a fresh order every epoch, from `seed`), "fixed", or a row of sample
+    numbers; `turns` are drawn fair from the seed unless given, and `flip` reverses them all, which
+    makes the second replicate of a handedness pair. `record` keeps the ledger of every update;
+    `stride` also keeps the states, at the start and after every `stride` updates.
 
-    Inside `jax.jit` and `vmap` a run that stops early cannot shorten its record: rows from `made` on are zero, and their states too.
+    Inside `jax.jit` and `vmap` a run that stops early cannot shorten its record: rows from `made`
+    on are zero, and their states too.
 
     Examples:
         >>> pair = wh.train(net, x, y, policy=wh.adaptive(0.1), epochs=2, seed=0)
@@ -107,7 +114,8 @@ def train(
     inputs, targets = checked_data(system, inputs, targets)
     if not isinstance(policy, Policy):
         raise ValueError(
-            f"policy must be native(...), step_matched(...), adaptive(...) or your own Policy, but it is {_check.shown(policy)}"
+            "policy must be native(...), step_matched(...), adaptive(...) or your own Policy, but "
+            f"it is {_check.shown(policy)}"
         )
     order, senses = drawn(inputs.shape[0], epochs, seed, schedule, turns)
     senses = -senses if flip else senses
@@ -116,7 +124,9 @@ def train(
     stride = None if stride is None else _check.count("stride", stride)
     start = begin(system, inputs, targets)
     _check.finite("the initial loss", start.losses)
-    final, sums, infos, states = run(policy, inputs, targets, start, jnp.asarray(order), jnp.asarray(senses), record, stride)
+    final, sums, infos, states = run(
+        policy, inputs, targets, start, jnp.asarray(order), jnp.asarray(senses), record, stride
+    )
     made = _check.counted(final.number)
     kept = first(made, infos)
     if stride is not None:
@@ -126,7 +136,10 @@ def train(
 
 
 def first(rows: Count, tree: Any) -> Any:
-    """The first rows of every array, where it is known how many they are; what lies behind them is zero."""
+    """The first rows of every array, where it is known how many they are.
+
+    What lies behind them is zero.
+    """
     return jax.tree.map(lambda leaf: leaf[:rows], tree) if isinstance(rows, int) else tree
 
 
@@ -136,7 +149,9 @@ def how_it_ended(made: Count, scheduled: int) -> str:
     made = int(made)
     if made == scheduled:
         return f"completed {made} updates"
-    return f"stopped before update {made}: a learner would have left the interior of a simplex there"
+    return (
+        f"stopped before update {made}: a learner would have left the interior of a simplex there"
+    )
 
 
 def begin(system: System, inputs: Array, targets: Array) -> State:
@@ -151,7 +166,13 @@ def mean_loss(system: System, inputs: Array, targets: Array) -> Float[Array, ""]
 
 
 def update(
-    policy: Policy, inputs: Array, targets: Array, state: State, sample: Array, turn: Array, plan: tuple[Array, Array]
+    policy: Policy,
+    inputs: Array,
+    targets: Array,
+    state: State,
+    sample: Array,
+    turn: Array,
+    plan: tuple[Array, Array],
 ) -> tuple[State, Info]:
     """One coupled update and its account (Eqs. C1 to C6); `plan` is the whole order with its turns.
 
@@ -164,10 +185,14 @@ def update(
         >>> bool(np.isclose(info.entry.total, state.losses[0] - state.losses[1]))
         True
     """
-    view = policy.seen(look(policy.law, state.nonreciprocal, inputs, targets, sample, turn, state.number, plan))
+    view = policy.seen(
+        look(policy.law, state.nonreciprocal, inputs, targets, sample, turn, state.number, plan)
+    )
     other = look(policy.law, state.native, inputs, targets, sample, turn, state.number, plan)
     choice = policy.decide(view)
-    own, native_step = (envelope(policy.scale, seen.system, seen.straight) for seen in (view, other))
+    own, native_step = (
+        envelope(policy.scale, seen.system, seen.straight) for seen in (view, other)
+    )
 
     def moved(amount: Array, size: Array) -> tuple[System, Array]:
         there = view.system.stepped(view.combined(amount), size)
@@ -179,28 +204,52 @@ def update(
     _, own_loss = moved(jnp.zeros_like(choice.amount), own)
     native = other.system.stepped(other.straight, native_step)
     native_loss = mean_loss(native, inputs, targets)
-    # Each loss is rounded to one number here. Left to itself the compiler contracts the last product of a loss with the differences
-    # below into one operation with other last bits, and over many updates the account drifts away from the gap. It cannot do so
-    # through a choice that it does not know the outcome of.
-    losses = jnp.where(state.running, jnp.stack([plus_loss, minus_loss, zero_loss, own_loss, native_loss]), jnp.inf)
+    # Each loss is rounded to one number here. Left to itself the compiler contracts the last
+    # product of a loss with the differences below into one operation with other last bits, and over
+    # many updates the account drifts away from the gap. It cannot do so through a choice that it
+    # does not know the outcome of.
+    losses = jnp.where(
+        state.running, jnp.stack([plus_loss, minus_loss, zero_loss, own_loss, native_loss]), jnp.inf
+    )
     plus_loss, minus_loss, zero_loss, own_loss, native_loss = losses
     taken = jax.tree.map(lambda up, down: jnp.where(turn > 0, up, down), plus, minus)
     taken_loss = jnp.where(turn > 0, plus_loss, minus_loss)
     before, native_before = state.losses
     terms = ledger.entry(
-        plus_loss - before, minus_loss - before, taken_loss - before, zero_loss - before, own_loss - before, native_loss - native_before
+        plus_loss - before,
+        minus_loss - before,
+        taken_loss - before,
+        zero_loss - before,
+        own_loss - before,
+        native_loss - native_before,
     )
     after = State(taken, native, (taken_loss, native_loss), state.number + 1, state.running)
     opposite_loss = jnp.where(turn > 0, minus_loss, plus_loss)
-    outcome = Outcome(taken_loss, opposite_loss, zero_loss, own_loss, native_loss, choice.step, choice.amount)
+    outcome = Outcome(
+        taken_loss, opposite_loss, zero_loss, own_loss, native_loss, choice.step, choice.amount
+    )
     picked = jnp.asarray(choice.choice, dtype=jnp.int32)
-    info = Info(terms, outcome, after.losses, choice.step, own, native_step, choice.amount, view.ratio, picked)
+    info = Info(
+        terms,
+        outcome,
+        after.losses,
+        choice.step,
+        own,
+        native_step,
+        choice.amount,
+        view.ratio,
+        picked,
+    )
     return _guarded(state, after, info)
 
 
 def _guarded(before: State, after: State, info: Info) -> tuple[State, Info]:
     """Stay put, with an empty account, once a weight would vanish or a number overflow."""
-    sound = before.running & jnp.all(jnp.isfinite(jnp.stack(after.losses))) & jnp.all(jnp.isfinite(jnp.stack(jax.tree.leaves(info.entry))))
+    sound = (
+        before.running
+        & jnp.all(jnp.isfinite(jnp.stack(after.losses)))
+        & jnp.all(jnp.isfinite(jnp.stack(jax.tree.leaves(info.entry))))
+    )
     for old, new in ((before.nonreciprocal, after.nonreciprocal), (before.native, after.native)):
         sound = sound & old.kept(new)
     kept = jax.tree.map(lambda new, old: jnp.where(sound, new, old), after, before)
@@ -210,9 +259,19 @@ def _guarded(before: State, after: State, info: Info) -> tuple[State, Info]:
 
 @eqx.filter_jit
 def run(
-    policy: Policy, inputs: Array, targets: Array, start: State, order: Array, turns: Array, record: bool, stride: int | None
+    policy: Policy,
+    inputs: Array,
+    targets: Array,
+    start: State,
+    order: Array,
+    turns: Array,
+    record: bool,
+    stride: int | None,
 ) -> tuple[State, Entry, Info | None, tuple[System, System] | None]:
-    """All scheduled updates of a pair: its last state, its account, and what was asked to be kept. Nothing is checked here."""
+    """All scheduled updates of a pair: its last state, its account, and what was asked to be kept.
+
+    Nothing is checked here.
+    """
     updates = order.shape[0]
     frames = None if stride is None else _frames(start, updates // stride + 1)
 
@@ -225,27 +284,40 @@ def run(
         return (state, sums, lost, frames), info if record else None
 
     empty = ledger.zeros(inputs.dtype)
-    (state, sums, lost, frames), infos = jax.lax.scan(body, (start, empty, empty, frames), (order, turns))
+    (state, sums, lost, frames), infos = jax.lax.scan(
+        body, (start, empty, empty, frames), (order, turns)
+    )
     return state, jax.tree.map(jnp.add, sums, lost), infos, frames
 
 
 def added(sums: Entry, lost: Entry, terms: Entry) -> tuple[Entry, Entry]:
-    """Add with a second number for what the first cannot hold (Neumaier), so that long accounts close as well as short ones."""
+    """Add with a second number for what the first cannot hold (Neumaier), so that long accounts
+    close as well as short ones.
+    """
     total = jax.tree.map(jnp.add, sums, terms)
 
     def missed(old: Array, new: Array, whole: Array) -> Array:
         return jnp.where(jnp.abs(old) >= jnp.abs(new), (old - whole) + new, (new - whole) + old)
 
-    return total, jax.tree.map(lambda gone, old, new, whole: gone + missed(old, new, whole), lost, sums, terms, total)
+    return total, jax.tree.map(
+        lambda gone, old, new, whole: gone + missed(old, new, whole), lost, sums, terms, total
+    )
 
 
 def _frames(start: State, count: int) -> tuple[System, System]:
     pair = (start.nonreciprocal, start.native)
-    return jax.tree.map(lambda leaf: jnp.zeros((count, *leaf.shape), dtype=leaf.dtype).at[0].set(leaf), pair)
+    return jax.tree.map(
+        lambda leaf: jnp.zeros((count, *leaf.shape), dtype=leaf.dtype).at[0].set(leaf), pair
+    )
 
 
-def _with_frame(frames: tuple[System, System], state: State, stride: int | None) -> tuple[System, System]:
-    """Write the state where the next frame belongs; only the last write before the frame is full stays."""
+def _with_frame(
+    frames: tuple[System, System], state: State, stride: int | None
+) -> tuple[System, System]:
+    """Write the state where the next frame belongs.
+
+    Only the last write before the frame is full stays.
+    """
     assert stride is not None
     at = (state.number + stride - 1) // stride
     pair = (state.nonreciprocal, state.native)

@@ -1,9 +1,10 @@
 r"""The skew matrices $C$ that turn a residual without changing its size or its mass (Eq. 18).
 
-A single residual with $n$ outputs lives in the $n - 1$ zero-sum directions, and a quarter turn pairs directions two by two. With
-three outputs there is one pair: the paper's $C$. With any odd number all directions are paired and $C^2 = -P$. With an even number
-one direction has no partner and must stay unturned, whatever $C$: here it is the alternating one. Two outputs leave nothing to turn
-with, except across samples.
+A single residual with $n$ outputs lives in the $n - 1$ zero-sum directions, and a quarter turn
+pairs directions two by two. With three outputs there is one pair: the paper's $C$. With any odd
+number all directions are paired and $C^2 = -P$. With an even number one direction has no partner
+and must stay unturned, whatever $C$: here it is the alternating one. Two outputs leave nothing to
+turn with, except across samples.
 """
 
 import jax.numpy as jnp
@@ -16,10 +17,12 @@ from whorl.system import Fields, Matrix
 
 
 def quarter_turn(outputs: int) -> Float[np.ndarray, "out out"]:
-    r"""The skew circulant $C$ that turns every pair of Fourier modes over the outputs by a right angle.
+    r"""The skew circulant $C$ that turns every pair of Fourier modes over the outputs by a right
+    angle.
 
-    For three outputs this is the matrix of Eq. 18. For an even number the alternating mode $(1, -1, 1, \dots)$ is left unturned:
-    $C^2 = -P$ holds off that one direction, and no skew matrix does better.
+    For three outputs this is the matrix of Eq. 18. For an even number the alternating mode $(1, -1,
+    1, \dots)$ is left unturned: $C^2 = -P$ holds off that one direction, and no skew matrix does
+    better.
 
     Examples:
         >>> C = wh.quarter_turn(3)
@@ -27,21 +30,29 @@ def quarter_turn(outputs: int) -> Float[np.ndarray, "out out"]:
         (True, True)
     """
     if isinstance(outputs, bool) or not isinstance(outputs, int | np.integer) or outputs < 3:
-        raise ValueError(f"outputs must be a whole number of at least 3 for a turn within one sample, but it is {_check.shown(outputs)}")
+        raise ValueError(
+            "outputs must be a whole number of at least 3 for a turn within one sample, but it is "
+            f"{_check.shown(outputs)}"
+        )
     outputs = _check.count("outputs", outputs, 3)
-    # One row of the circulant: the sum of sin(k theta) over all pairs of modes k, in closed form. It is odd, so half of it tells all.
+    # One row of the circulant: the sum of sin(k theta) over all pairs of modes k, in closed form.
+    # It is odd, so half of it tells all.
     lags = np.arange(1, (outputs + 1) // 2)
     theta = 2.0 * np.pi * lags / outputs
-    half = (np.cos(theta / 2) - np.cos(((outputs + 1) // 2 - 0.5) * theta)) / (outputs * np.sin(theta / 2))
+    half = (np.cos(theta / 2) - np.cos(((outputs + 1) // 2 - 0.5) * theta)) / (
+        outputs * np.sin(theta / 2)
+    )
     row = np.zeros(outputs)
     row[lags], row[outputs - lags] = half, -half
     return row[np.subtract.outer(np.arange(outputs), np.arange(outputs)) % outputs]
 
 
 def sample_turn(samples: int, outputs: int) -> Float[np.ndarray, "n n"]:
-    """A skew matrix that turns samples into each other, the first into the second, the third into the fourth, and so on.
+    """A skew matrix that turns samples into each other, the first into the second, the third into
+    the fourth, and so on.
 
-    It gives a rotation to networks with as few as two outputs. With an odd number of samples the last one is left unturned.
+    It gives a rotation to networks with as few as two outputs. With an odd number of samples the
+    last one is left unturned.
 
     Examples:
         >>> wh.sample_turn(samples=2, outputs=2).shape
@@ -52,9 +63,11 @@ def sample_turn(samples: int, outputs: int) -> Float[np.ndarray, "n n"]:
 
 
 def paired(outputs: int) -> Float[np.ndarray, "out out"]:
-    """The skew matrix that turns the first output into the second, the third into the fourth, and so on.
+    """The skew matrix that turns the first output into the second, the third into the fourth, and
+    so on.
 
-    For systems that conserve nothing, whose outputs move freely. With an odd number the last one is left unturned.
+    For systems that conserve nothing, whose outputs move freely. With an odd number the last one is
+    left unturned.
     """
     matrix = np.zeros((outputs, outputs))
     first = np.arange(0, outputs - 1, 2)
@@ -74,7 +87,11 @@ def joint_skew(response: Response, skew: Array | None) -> Matrix:
     """The skew matrix over all samples in the coordinates of the fields."""
     samples, outputs = response.samples, response.outputs
     matrix = checked_skew(response, skew)
-    whole = jnp.kron(jnp.eye(samples, dtype=matrix.dtype), matrix) if matrix.shape[0] == outputs else matrix
+    whole = (
+        jnp.kron(jnp.eye(samples, dtype=matrix.dtype), matrix)
+        if matrix.shape[0] == outputs
+        else matrix
+    )
     basis = jnp.asarray(np.kron(np.eye(samples), response.system.basis()), dtype=matrix.dtype)
     return basis.T @ whole @ basis
 
@@ -85,7 +102,8 @@ def checked_skew(response: Response, skew: Array | None) -> Matrix:
     if skew is None:
         if directions < 2:
             raise ValueError(
-                f"the rotational law must have at least 3 outputs to turn one sample, but there are {outputs}: "
+                "the rotational law must have at least 3 outputs to turn one sample, but there "
+                f"are {outputs}: "
                 "give skew=sample_turn(samples, outputs) to mix samples"
             )
         default = paired(outputs) if directions == outputs else quarter_turn(outputs)
@@ -99,7 +117,10 @@ def _check_skew(skew: Array, response: Response) -> None:
     samples, outputs = response.samples, response.outputs
     sizes = (outputs, samples * outputs)
     if skew.shape[0] != skew.shape[1] or skew.shape[0] not in sizes:
-        raise ValueError(f"skew must be square of size {outputs} or {samples * outputs}, but its shape is {skew.shape}")
+        raise ValueError(
+            f"skew must be square of size {outputs} or {samples * outputs}, but its shape is "
+            f"{skew.shape}"
+        )
     if not _check.known(skew):
         return
     matrix = np.asarray(skew)
@@ -108,12 +129,21 @@ def _check_skew(skew: Array, response: Response) -> None:
         raise ValueError("skew must turn something, but all its entries are 0")
     slack = 64 * np.finfo(matrix.dtype).eps * size
     if (worst := np.abs(matrix + matrix.T).max()) > slack:
-        raise ValueError(f"skew must be antisymmetric, but it differs from minus its transpose by {worst:.3g}")
+        raise ValueError(
+            f"skew must be antisymmetric, but it differs from minus its transpose by {worst:.3g}"
+        )
     basis = response.system.basis()
     if basis.shape[1] == outputs:
         return
     rows = matrix.reshape(len(matrix), -1, outputs)
     # A skew matrix that annihilates what no motion reaches also stays within what can be reached.
-    leak = np.abs(rows.sum(axis=2)).max() if basis.shape[1] == outputs - 1 else np.abs(rows - rows @ basis @ basis.T).max()
+    leak = (
+        np.abs(rows.sum(axis=2)).max()
+        if basis.shape[1] == outputs - 1
+        else np.abs(rows - rows @ basis @ basis.T).max()
+    )
     if leak > outputs * slack:
-        raise ValueError(f"skew must conserve the mass of each sample, but a row sums to {leak:.3g} over a sample's outputs")
+        raise ValueError(
+            f"skew must conserve the mass of each sample, but a row sums to {leak:.3g} over a "
+            "sample's outputs"
+        )

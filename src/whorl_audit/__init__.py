@@ -1,8 +1,11 @@
-"""An independent verifier of run folders: it shares no code with whorl, and needs NumPy and a Parquet reader only.
+"""An independent verifier of run folders.
 
-Everything in a run folder follows from its design: seeds give the drawn numbers, the physics gives the computed ones, formulas give
-the rest. The audit goes that way again by other routes (complex-step Jacobians, Gauss-Newton in parameter space, 2 x 2 algebra in the
-zero-sum plane, Gram factors without cancellation), and compares every stored value, every hash and every verdict.
+It shares no code with whorl, and needs NumPy and a Parquet reader only.
+
+Everything in a run folder follows from its design: seeds give the drawn numbers, the physics gives
+the computed ones, formulas give the rest. The audit goes that way again by other routes
+(complex-step Jacobians, Gauss-Newton in parameter space, 2 x 2 algebra in the zero-sum plane, Gram
+factors without cancellation), and compares every stored value, every hash and every verdict.
 """
 
 from collections.abc import Iterator
@@ -17,11 +20,17 @@ from whorl_audit.types import UnreadableError as UnreadableError
 
 
 def check_study(study: folder.Study) -> Iterator[Finding]:
-    """Every finding on a study, as it is made. A study that cannot be followed to its end fails: what was tampered with may be anything."""
+    """Every finding on a study, as it is made.
+
+    A study that cannot be followed to its end fails: what was tampered with may be anything.
+    """
     try:
         yield from _claims(study)
     except MemoryError as error:
-        raise UnreadableError(f"a study must be audited in memory, but {study.path} needs more; --memory raises the limit") from error
+        raise UnreadableError(
+            f"a study must be audited in memory, but {study.path} needs more; --memory raises the "
+            "limit"
+        ) from error
     except Exception as error:
         yield impossible("the study can be followed to its end", f"{type(error).__name__}: {error}")
 
@@ -32,7 +41,10 @@ def _claims(study: folder.Study) -> Iterator[Finding]:
     yield from verdict.registration(study)
     yield from figures.check(study.path, study.kind, study.table_hashes)
     if not origin.passed:
-        yield impossible("the tables follow from the design", "design.toml is not the design that the run was made from")
+        yield impossible(
+            "the tables follow from the design",
+            "design.toml is not the design that the run was made from",
+        )
         return
     if more := rows.beyond(study.kind, study.parameters, study.tables):
         yield impossible("the tables follow from the design", more)
@@ -44,7 +56,10 @@ def _claims(study: folder.Study) -> Iterator[Finding]:
     yield from values.check(study.kind, study.parameters, tables, statistics)
     mine = values.own(study.kind, study.parameters, tables)
     if statistics is None or mine is None or "statistics" not in tables:
-        yield impossible("the gates follow from the statistics", "a table that the statistics need does not have its columns and rows")
+        yield impossible(
+            "the gates follow from the statistics",
+            "a table that the statistics need does not have its columns and rows",
+        )
     else:
         yield from values.roundoff(study.kind, study.parameters, tables, mine)
         yield from verdict.gates(study, statistics)
@@ -52,12 +67,18 @@ def _claims(study: folder.Study) -> Iterator[Finding]:
 
 
 def check_folder(path: Path, studies: list[folder.Study]) -> Iterator[Finding]:
-    """Every finding on a run folder as a whole: what it holds, its manifest, summary, environment, crate and figures.
+    """Every finding on a run folder as a whole.
+
+    What it holds, its manifest, summary, environment, crate and figures.
 
     A single study has none of these of its own.
     """
     found = layout.read(path)
-    yield counted("the folder holds what a run writes, and nothing else", found.strange, "folder of one study" if found.alone else "folder")
+    yield counted(
+        "the folder holds what a run writes, and nothing else",
+        found.strange,
+        "folder of one study" if found.alone else "folder",
+    )
     if not found.alone:
         yield from manifest.check(path)
         yield from whole.check(path, studies)
@@ -70,10 +91,12 @@ def audit(path: str | Path) -> Audit:
         path: A folder with studies in it, or the folder of a study.
 
     Returns:
-        All findings, by the name of the study's folder; those on the folder as a whole under the empty name.
+        All findings, by the name of the study's folder; those on the folder as a whole under the
+        empty name.
 
     Raises:
-        UnreadableError: If there is no such folder, or a design, a verdict or a lock in it cannot be read.
+        UnreadableError: If there is no such folder, or a design, a verdict or a lock in it cannot
+            be read.
     """
     path = Path(path)
     studies = [folder.read(one) for one in folder.studies(path)]

@@ -1,6 +1,9 @@
-"""`python -P -m whorl_audit DIR`: verify a run folder. Exit code 0: every claim holds; 1: one does not; 2: the folder cannot be read.
+"""`python -P -m whorl_audit DIR`: verify a run folder.
 
-Without `-P` Python looks for modules in the current folder first: inside a folder that a stranger sent, it would run the stranger's code.
+Exit code 0: every claim holds; 1: one does not; 2: the folder cannot be read.
+
+Without `-P` Python looks for modules in the current folder first: inside a folder that a stranger
+sent, it would run the stranger's code.
 """
 
 import argparse
@@ -19,7 +22,10 @@ MEMORY = 8
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:
-    """Put a record in its place at once, so that no reader sees half of it. What was there under either name is never written through."""
+    """Put a record in its place at once, so that no reader sees half of it.
+
+    What was there under either name is never written through.
+    """
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     with temporary.open("x") as file:
         file.write(json.dumps(content, indent=2) + "\n")
@@ -31,12 +37,19 @@ def _write(path: Path, content: dict[str, Any]) -> None:
 
 
 def write(folder: Path, result: Audit) -> str | None:
-    """Write audit.json into every study folder: its findings, and those on the folder as a whole. Why it could not, if it could not."""
+    """Write audit.json into every study folder: its findings, and those on the folder as a whole.
+
+    Why it could not, if it could not.
+    """
     for path in studies(folder):
         name = path.resolve().name
         findings = {"folder_findings": result.findings[""], "study_findings": result.findings[name]}
         passed = all(finding.passed for part in findings.values() for finding in part)
-        record = {"study": name, "passed": passed, **{part: [asdict(one) for one in found] for part, found in findings.items()}}
+        record = {
+            "study": name,
+            "passed": passed,
+            **{part: [asdict(one) for one in found] for part, found in findings.items()},
+        }
         try:
             _write(path / OWN, record)
         except OSError as error:
@@ -45,13 +58,19 @@ def write(folder: Path, result: Audit) -> str | None:
 
 
 def _bound(gibibytes: float) -> None:
-    """Keep this process from taking more memory than that, whatever a folder asks for; an earlier and lower bound stays."""
+    """Keep this process from taking more memory than that, whatever a folder asks for.
+
+    An earlier and lower bound stays.
+    """
     try:
         import resource
 
         there = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-        wanted = [there + int(gibibytes * 2**30), *(limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY)]
+        wanted = [
+            there + int(gibibytes * 2**30),
+            *(limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY),
+        ]
         resource.setrlimit(resource.RLIMIT_AS, (min(wanted), hard))
     except (ImportError, OSError, ValueError):  # a system that has no such bound
         return
@@ -61,32 +80,59 @@ def _text(result: Audit, unwritten: str | None) -> str:
     lines = []
     for name, findings in result.findings.items():
         failed = [finding for finding in findings if not finding.passed]
-        lines.append(f"{name or 'folder'}: {len(findings) - len(failed)} of {len(findings)} claims hold")
+        lines.append(
+            f"{name or 'folder'}: {len(findings) - len(failed)} of {len(findings)} claims hold"
+        )
         for one in failed:
-            error = "cannot be compared" if one.error is None else f"error {one.error:.3g}, allowed {one.tolerance:.3g}"
+            error = (
+                "cannot be compared"
+                if one.error is None
+                else f"error {one.error:.3g}, allowed {one.tolerance:.3g}"
+            )
             lines.append(f"  {one.claim}: {error} ({one.where})")
-    lines += [*result.notes, *(f"not covered: {what}" for what in (*result.not_covered, result.left))]
+    lines += [
+        *result.notes,
+        *(f"not covered: {what}" for what in (*result.not_covered, result.left)),
+    ]
     return "\n".join([*lines, unwritten] if unwritten else lines)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command."""
-    parser = argparse.ArgumentParser(prog="python -P -m whorl_audit", description="Verify a run folder without the program that made it.")
-    parser.add_argument("folder", type=Path, metavar="DIR", help="a run folder, or the folder of one study")
+    parser = argparse.ArgumentParser(
+        prog="python -P -m whorl_audit",
+        description="Verify a run folder without the program that made it.",
+    )
+    parser.add_argument(
+        "folder", type=Path, metavar="DIR", help="a run folder, or the folder of one study"
+    )
     parser.add_argument("--json", action="store_true", help="print every finding as JSON")
     parser.add_argument("--no-write", action="store_true", help="leave audit.json alone")
-    parser.add_argument("--memory", type=float, default=MEMORY, metavar="GIB", help=f"the most memory to take (default: {MEMORY} GiB)")
+    parser.add_argument(
+        "--memory",
+        type=float,
+        default=MEMORY,
+        metavar="GIB",
+        help=f"the most memory to take (default: {MEMORY} GiB)",
+    )
     given = parser.parse_args(arguments)
     if arguments is None:
         _bound(given.memory)
     try:
         result = audit(given.folder)
         unwritten = None if given.no_write else write(given.folder, result)
-        told = json.dumps(result.to_json() | {"unwritten": unwritten}, indent=2) if given.json else _text(result, unwritten)
+        told = (
+            json.dumps(result.to_json() | {"unwritten": unwritten}, indent=2)
+            if given.json
+            else _text(result, unwritten)
+        )
     except UnreadableError as error:
         return _refused(str(error))
     except MemoryError:
-        return _refused(f"the audit must fit into memory, but {given.folder} does not; --memory raises the limit of {given.memory:g} GiB")
+        return _refused(
+            f"the audit must fit into memory, but {given.folder} does not; --memory raises the "
+            f"limit of {given.memory:g} GiB"
+        )
     sys.stdout.write(told + "\n")
     return 0 if result.passed else 1
 

@@ -1,4 +1,7 @@
-"""Tables that are there as text too must say the same: a CSV file is read back and compared with its table, number by number."""
+"""Tables that are there as text too must say the same.
+
+A CSV file is read back and compared with its table, number by number.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,9 +34,24 @@ def fault(content: str, table: Table) -> str | None:
 
 
 def check(folder: Path, tables: Tables) -> Iterator[Finding]:
-    """Compare every CSV file with the table of its name; one whose table is broken has failed with it."""
+    """Compare every CSV file with the table of its name.
+
+    One whose table is broken has failed with it.
+    """
     paths = sorted(folder.glob("*.csv"))
     if paths:
-        alien = [f"{path.name} has no table" for path in paths if not path.with_suffix(".parquet").exists()]
-        faults = ((path.name, fault(files.read_text(path, files.FILE), tables[path.stem])) for path in paths if path.stem in tables)
-        yield counted("every CSV file says what its table says", [*alien, *(f"{name}: {why}" for name, why in faults if why)], "tables")
+        alien = [
+            f"{path.name} has no table"
+            for path in paths
+            if not path.with_suffix(".parquet").exists()
+        ]
+        faults = (
+            (path.name, fault(files.read_text(path, files.FILE), tables[path.stem]))
+            for path in paths
+            if path.stem in tables
+        )
+        yield counted(
+            "every CSV file says what its table says",
+            [*alien, *(f"{name}: {why}" for name, why in faults if why)],
+            "tables",
+        )

@@ -1,4 +1,7 @@
-"""The random numbers of a design, drawn again: a stream of its own for every family, depth and purpose."""
+"""The random numbers of a design, drawn again.
+
+A stream of its own for every family, depth and purpose.
+"""
 
 import numpy as np
 
@@ -27,7 +30,9 @@ def tasks(seed: int, families: int, concentration: float) -> tuple[Array, Array]
     return np.array([inputs for inputs, _ in pairs]), np.array([targets for _, targets in pairs])
 
 
-def dirichlet_layers(seed: int, family: int, depth: int, concentration: float, floor: float) -> Array:
+def dirichlet_layers(
+    seed: int, family: int, depth: int, concentration: float, floor: float
+) -> Array:
     """Layers `(depth, row, column)` of the Dirichlet kind: the i-th row drawn is column i."""
     rows = stream(seed, family, 1, depth).dirichlet(np.full(3, concentration), (depth, 3))
     return np.swapaxes((1 - floor) * rows + floor / 3, 1, 2)
@@ -41,7 +46,10 @@ def softmax_layers(seed: int, family: int, depth: int, beta: float, floor: float
 
 
 def control_layers(seed: int, depth: int, concentration: float, floor: float) -> Array:
-    """Layers of the disconnected control: two columns that share two outputs, and a third that keeps to itself."""
+    """Layers of the disconnected control.
+
+    Two columns that share two outputs, and a third that keeps to itself.
+    """
     rows = stream(seed, 0, 4, depth).dirichlet(np.full(2, concentration), (depth, 2))
     layers = np.zeros((depth, 3, 3))
     layers[:, :2, :2] = np.swapaxes((1 - floor) * rows + floor / 2, 1, 2)

@@ -1,6 +1,7 @@
 """Where a run says it was made: every field is there, and what it repeats of the studies is theirs.
 
-Whether the machine and the versions are true cannot be told from files; the crate must name the same ones.
+Whether the machine and the versions are true cannot be told from files; the crate must name the
+same ones.
 """
 
 from collections.abc import Iterator
@@ -17,27 +18,50 @@ MANY = 6  # studies, beyond which the orders in which they may have been run are
 
 
 def _faults(said: dict[str, Any], studies: list[Study]) -> Iterator[str]:
-    yield from (f"{name} is {said.get(name)!r}" for name in WORDS if not isinstance(said.get(name), str))
+    yield from (
+        f"{name} is {said.get(name)!r}" for name in WORDS if not isinstance(said.get(name), str)
+    )
     cores, packages = said.get("cores"), said.get("packages")
     if cores is not None and (not isinstance(cores, int) or isinstance(cores, bool) or cores < 1):
         yield f"cores is {cores!r}"
-    if not isinstance(packages, dict) or not all(isinstance(packages.get(name), str) for name in PACKAGES):
+    if not isinstance(packages, dict) or not all(
+        isinstance(packages.get(name), str) for name in PACKAGES
+    ):
         yield "packages does not hold a version of each"
-    designs, there = said.get("designs"), {study.path.name: study.hashes["design"] for study in studies}
+    designs, there = (
+        said.get("designs"),
+        {study.path.name: study.hashes["design"] for study in studies},
+    )
     designs = designs if isinstance(designs, dict) else {}
-    yield from (f"study {name}" for name in sorted(designs.keys() | there.keys()) if designs.get(name) != there.get(name))
-    yield from (f"quick is {said.get('quick')!r}" for study in studies if said.get("quick") is not study.verdict.get("quick"))
+    yield from (
+        f"study {name}"
+        for name in sorted(designs.keys() | there.keys())
+        if designs.get(name) != there.get(name)
+    )
+    yield from (
+        f"quick is {said.get('quick')!r}"
+        for study in studies
+        if said.get("quick") is not study.verdict.get("quick")
+    )
 
 
 def _sources_fault(said: dict[str, Any], studies: list[Study]) -> Iterator[str]:
-    """The hash over the sources of all studies, in the order they were run in, which is not recorded."""
+    """The hash over the sources of all studies, in the order they were run in, which is not
+    recorded.
+    """
     if len(studies) > MANY or not all(study.verdict.get("registered") is True for study in studies):
         return
     parts = ["".join(map(str, study.lock.get("sources", {}).values())) for study in studies]
-    if str(said.get("sources")) not in {sha256("".join(order).encode()) for order in permutations(parts)}:
+    if str(said.get("sources")) not in {
+        sha256("".join(order).encode()) for order in permutations(parts)
+    }:
         yield "sources is not the hash of those in the locks"
 
 
 def check(said: dict[str, Any], studies: list[Study]) -> Finding:
     """Compare the environment with the studies."""
-    return counted("the environment is that of these studies", [*_faults(said, studies), *_sources_fault(said, studies)], NAME)
+    return counted(
+        "the environment is that of these studies",
+        [*_faults(said, studies), *_sources_fault(said, studies)],
+        NAME,
+    )

@@ -1,6 +1,9 @@
-"""Figures carry the SHA-256 of the tables they were drawn from; a figure of other tables is found by it.
+"""Figures carry the SHA-256 of the tables they were drawn from.
 
-PNG: a tEXt chunk `whorl-tables`; PDF: `Keywords` of the information dictionary. Both hold a JSON object from table name to SHA-256.
+A figure of other tables is found by it.
+
+PNG: a tEXt chunk `whorl-tables`; PDF: `Keywords` of the information dictionary. Both hold a JSON
+object from table name to SHA-256.
 """
 
 import json
@@ -13,7 +16,10 @@ from whorl_audit import files
 from whorl_audit.finding import Finding, counted
 from whorl_audit.folder import Study
 
-PAPER, CONCEPT = {"structural", "threshold", "horizon"}, "concept"  # with the paper's three studies there is an illustration
+PAPER, CONCEPT = (
+    {"structural", "threshold", "horizon"},
+    "concept",
+)  # with the paper's three studies there is an illustration
 KEY = b"whorl-tables"
 _LITERAL = re.compile(rb"/Keywords\s*\(((?:[^\\()]|\\.)*)\)", re.DOTALL)
 _HEXADECIMAL = re.compile(rb"/Keywords\s*<([0-9A-Fa-f\s]*)>")
@@ -37,7 +43,9 @@ def pdf_text(content: bytes) -> str | None:
     """The keywords of a PDF file."""
     if found := _LITERAL.search(content):
         plain = re.sub(rb"\\([0-7]{1,3})", lambda octal: bytes([int(octal[1], 8) & 255]), found[1])
-        plain = re.sub(rb"\\(.)", lambda escape: _ESCAPES.get(escape[1], escape[1]), plain, flags=re.DOTALL)
+        plain = re.sub(
+            rb"\\(.)", lambda escape: _ESCAPES.get(escape[1], escape[1]), plain, flags=re.DOTALL
+        )
     elif found := _HEXADECIMAL.search(content):
         plain = bytes.fromhex(found[1].decode())
     else:
@@ -68,12 +76,25 @@ def _both(stem: str) -> list[str]:
 
 
 def check(study: Path, kind: str, hashes: dict[str, str]) -> Iterator[Finding]:
-    """Compare every figure of a study with the tables that are there; a study has the figure of its kind, for screen and print, or none."""
+    """Compare every figure of a study with the tables that are there.
+
+    A study has the figure of its kind, for screen and print, or none.
+    """
     names = _names(study)
     if names:
-        faults = [] if names == _both(kind) else [f"they are {', '.join(names)} instead of {' and '.join(_both(kind))}"]
-        named = ((name, fault(study / "figures" / name, hashes)) for name in names if name in _both(kind))
-        yield counted("every figure was drawn from these tables", [*faults, *(f"{name}: {why}" for name, why in named if why)], "figures")
+        faults = (
+            []
+            if names == _both(kind)
+            else [f"they are {', '.join(names)} instead of {' and '.join(_both(kind))}"]
+        )
+        named = (
+            (name, fault(study / "figures" / name, hashes)) for name in names if name in _both(kind)
+        )
+        yield counted(
+            "every figure was drawn from these tables",
+            [*faults, *(f"{name}: {why}" for name, why in named if why)],
+            "figures",
+        )
 
 
 def illustration(folder: Path, studies: list[Study]) -> Finding:
@@ -81,7 +102,9 @@ def illustration(folder: Path, studies: list[Study]) -> Finding:
     here, quick = _names(folder), any(study.verdict.get("quick") is not False for study in studies)
     paper = {study.path.name for study in studies} >= PAPER
     drawn = here or any(_names(study.path) for study in studies)
-    faults = [f"{study.path.name} has no figure" for study in studies if drawn and not _names(study.path)]
+    faults = [
+        f"{study.path.name} has no figure" for study in studies if drawn and not _names(study.path)
+    ]
     if drawn and here != (_both(CONCEPT) if paper else []) and not (paper and quick and not here):
         faults.append(f"beside the studies they are {', '.join(here) or 'none'}")
     return counted("every figure is there that a run draws", faults, "figures")

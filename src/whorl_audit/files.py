@@ -1,8 +1,11 @@
-"""The one door for what a stranger's folder holds: regular files of bounded size, read whole, and parsed strictly.
+"""The one door for what a stranger's folder holds.
 
-A name in a run folder may be a link to anything, a pipe that never answers, or a device that never ends. Here a file is
-opened without following a link and without waiting, must be a regular one once it is open, and is read up to its limit.
-Whatever cannot be read ends in an `UnreadableError` of one sentence that names the file.
+Regular files of bounded size, read whole, and parsed strictly.
+
+A name in a run folder may be a link to anything, a pipe that never answers, or a device that never
+ends. Here a file is opened without following a link and without waiting, must be a regular one once
+it is open, and is read up to its limit. Whatever cannot be read ends in an `UnreadableError` of one
+sentence that names the file.
 """
 
 import csv
@@ -36,12 +39,15 @@ WORD = 200  # letters of a word in a table
 _PART = 1 << 20
 _QUIET = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _TOML = re.compile(
-    r'"""(?:\\.|[^\\])*?(?:"""|\Z)|\'\'\'.*?(?:\'\'\'|\Z)|"(?:\\.|[^"\\\n])*"?|\'[^\'\n]*\'?|#[^\n]*|[ \t]+|\w+|.', re.DOTALL
+    r'"""(?:\\.|[^\\])*?(?:"""|\Z)|\'\'\'.*?(?:\'\'\'|\Z)|"(?:\\.|[^"\\\n])*"?|\'[^\'\n]*\'?|#[^\n]*|[ \t]+|\w+|.',
+    re.DOTALL,
 )
 
 
 def _refusal(path: Path, rule: str, why: object) -> UnreadableError:
-    return UnreadableError(f"{path.name} must be {rule}, but {path}: {' '.join(str(why).split())[:200]}")
+    return UnreadableError(
+        f"{path.name} must be {rule}, but {path}: {' '.join(str(why).split())[:200]}"
+    )
 
 
 @contextmanager
@@ -51,7 +57,9 @@ def _opened(path: Path, limit: int) -> Iterator[io.FileIO]:
         number = os.open(path, _QUIET)
     except (OSError, ValueError) as error:  # a name with a zero byte is a ValueError
         linked = path.is_symlink()
-        raise _refusal(path, "a readable file", "it is a link" if linked else getattr(error, "strerror", error)) from error
+        raise _refusal(
+            path, "a readable file", "it is a link" if linked else getattr(error, "strerror", error)
+        ) from error
     with io.FileIO(number) as file:
         found = os.fstat(number)
         if not stat.S_ISREG(found.st_mode):
@@ -126,7 +134,11 @@ def _flat_enough(value: Any) -> bool:
     """Whether a value is nested no deeper than it may be."""
     level = [value]
     for _ in range(DEPTH):
-        parts = [one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)]
+        parts = [
+            one.values() if isinstance(one, dict) else one
+            for one in level
+            if isinstance(one, dict | list)
+        ]
         level = [inner for part in parts for inner in part if isinstance(inner, dict | list)]
         if not level:
             return True
@@ -157,12 +169,16 @@ def read_json(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise _refusal(path, "JSON", error) from error
     if not isinstance(value, dict):
-        raise UnreadableError(f"{path.name} must hold a JSON object, but {path} holds {type(value).__name__}")
+        raise UnreadableError(
+            f"{path.name} must hold a JSON object, but {path} holds {type(value).__name__}"
+        )
     return value
 
 
 def _toml_depth(text: str) -> int:
-    """The deepest nesting of a TOML text, by brackets or by the dots of a key, before anything is built from it."""
+    """The deepest nesting of a TOML text, by brackets or by the dots of a key, before anything is
+    built from it.
+    """
     deepest = brackets = dots = 0
     for token in _TOML.finditer(text):
         first = token[0][0]
@@ -170,7 +186,13 @@ def _toml_depth(text: str) -> int:
             brackets += 1
         elif first in "]}":
             brackets -= 1
-        dots = dots + 1 if first == "." else dots if first in " \t\"'-" or first.isalnum() or first == "_" else 0
+        dots = (
+            dots + 1
+            if first == "."
+            else dots
+            if first in " \t\"'-" or first.isalnum() or first == "_"
+            else 0
+        )
         deepest = max(deepest, brackets, dots)
     return deepest
 
@@ -195,26 +217,44 @@ def parsed_table(content: bytes) -> pa.Table:
     """
     try:
         file = pq.ParquetFile(pa.BufferReader(content))
-        columns, cells = file.metadata.num_columns, file.metadata.num_rows * file.metadata.num_columns
+        columns, cells = (
+            file.metadata.num_columns,
+            file.metadata.num_rows * file.metadata.num_columns,
+        )
         if columns > COLUMNS or cells > CELLS:
-            raise ValueError(f"it has {columns} columns and {cells} cells, and {COLUMNS} and {CELLS} are allowed")
+            raise ValueError(
+                f"it has {columns} columns and {cells} cells, and {COLUMNS} and {CELLS} are allowed"
+            )
         if any(pa.types.is_nested(field.type) for field in file.schema_arrow):
             raise ValueError("it has columns of lists")
         words = [field.name for field in file.schema_arrow if pa.types.is_string(field.type)]
-        table = pq.ParquetFile(pa.BufferReader(content), read_dictionary=words).read(use_threads=False)
+        table = pq.ParquetFile(pa.BufferReader(content), read_dictionary=words).read(
+            use_threads=False
+        )
         return _plain(table)
-    except (pa.ArrowException, OSError, UnicodeDecodeError, RecursionError, NotImplementedError) as error:
+    except (
+        pa.ArrowException,
+        OSError,
+        UnicodeDecodeError,
+        RecursionError,
+        NotImplementedError,
+    ) as error:
         if isinstance(error, MemoryError):
             raise
         raise ValueError(f"no Parquet file ({' '.join(str(error).split())[:200]})") from error
 
 
 def _plain(table: pa.Table) -> pa.Table:
-    """A table whose words are written out; read as numbers into a list of words, a long one that repeats takes no room before."""
+    """A table whose words are written out.
+
+    Read as numbers into a list of words, a long one that repeats takes no room before.
+    """
     for at, field in enumerate(table.schema):
         if pa.types.is_dictionary(field.type):
             for chunk in table.column(at).chunks:
-                if any(len(word) > WORD for word in chunk.dictionary.to_pylist() if word is not None):
+                if any(
+                    len(word) > WORD for word in chunk.dictionary.to_pylist() if word is not None
+                ):
                     raise ValueError(f"{field.name} has a word of more than {WORD} letters")
             plain = pa.field(field.name, pa.string(), field.nullable, field.metadata)
             table = table.set_column(at, plain, table.column(at).cast(pa.string()))

@@ -7,7 +7,10 @@ from typing import Any
 
 
 def printable(text: str) -> str:
-    """A text with names from the folder that is audited: what would break the line, or speak to a terminal, is shown as its code."""
+    """A text with names from the folder that is audited.
+
+    What would break the line, or speak to a terminal, is shown as its code.
+    """
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
@@ -17,7 +20,8 @@ class Finding:
 
     Attributes:
         claim: What should hold.
-        error: The largest error seen, in units of the scale the tolerance refers to; None where nothing could be compared.
+        error: The largest error seen, in units of the scale the tolerance refers to; None where
+            nothing could be compared.
         tolerance: The largest error that is allowed.
         where: The table, column and row (or the file) of the largest error.
         passed: Whether the claim holds.
@@ -40,7 +44,8 @@ class Audit:
 
     Attributes:
         findings: Those on every study; the empty name holds what concerns the folder as a whole.
-        notes: What a reader should know of claims that hold, such as a registration that cannot be compared with a shipped one.
+        notes: What a reader should know of claims that hold, such as a registration that cannot be
+            compared with a shipped one.
         not_covered: What no audit can tell.
         left: What this one leaves to whorl.
     """
@@ -61,12 +66,28 @@ class Audit:
     @property
     def failures(self) -> tuple[Finding, ...]:
         """The claims that do not hold."""
-        return tuple(finding for findings in self.findings.values() for finding in findings if not finding.passed)
+        return tuple(
+            finding
+            for findings in self.findings.values()
+            for finding in findings
+            if not finding.passed
+        )
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values, the same for the same folder: all findings in one list, each with the study it is about."""
-        listed = [{"study": name, **asdict(one)} for name, findings in self.findings.items() for one in findings]
-        told = {"notes": list(self.notes), "not_covered": list(self.not_covered), "left_to_whorl": self.left}
+        """Plain values, the same for the same folder.
+
+        All findings in one list, each with the study it is about.
+        """
+        listed = [
+            {"study": name, **asdict(one)}
+            for name, findings in self.findings.items()
+            for one in findings
+        ]
+        told = {
+            "notes": list(self.notes),
+            "not_covered": list(self.not_covered),
+            "left_to_whorl": self.left,
+        }
         return {"passed": self.passed, "findings": listed, **told}
 
 
@@ -74,13 +95,17 @@ def measured(claim: str, error: float, tolerance: float, where: str) -> Finding:
     """A finding on a measured error; what is not a number is no pass."""
     error = float(error)
     finite = math.isfinite(error)
-    return Finding(claim, error if finite else None, float(tolerance), where, finite and error <= tolerance)
+    return Finding(
+        claim, error if finite else None, float(tolerance), where, finite and error <= tolerance
+    )
 
 
 def counted(claim: str, faults: Iterable[str], where: str) -> Finding:
     """A finding on a list of faults, of which the first is shown."""
     faults = list(faults)
-    return Finding(claim, float(len(faults)), 0.0, f"{where}: {faults[0]}" if faults else where, not faults)
+    return Finding(
+        claim, float(len(faults)), 0.0, f"{where}: {faults[0]}" if faults else where, not faults
+    )
 
 
 def impossible(claim: str, why: str) -> Finding:

@@ -1,4 +1,7 @@
-"""Reading a run folder: its studies, their designs, verdicts, locks and tables. Nothing is judged here."""
+"""Reading a run folder: its studies, their designs, verdicts, locks and tables.
+
+Nothing is judged here.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -22,7 +25,8 @@ class Study:
         path: The folder of the study.
         kind: structural, threshold or horizon.
         design: The design, as written.
-        parameters: The values of its parameters, those of a quick run where the verdict says that it was one.
+        parameters: The values of its parameters, those of a quick run where the verdict says that
+            it was one.
         verdict: What verdict.json says.
         lock: What lock.json says.
         hashes: SHA-256 of `design` and `lock`.
@@ -49,15 +53,24 @@ def studies(folder: Path) -> list[Path]:
 def _design(path: Path) -> tuple[dict[str, Any], bytes]:
     design, content = files.read_toml(path)
     if not isinstance(design.get("kind"), str) or design["kind"] not in PARAMETERS:
-        raise UnreadableError(f"the kind of a design must be one of {', '.join(PARAMETERS)}, but {path} says {shown(design.get('kind'))}")
+        raise UnreadableError(
+            f"the kind of a design must be one of {', '.join(PARAMETERS)}, but {path} says "
+            f"{shown(design.get('kind'))}"
+        )
     return design, content
 
 
 def parameters(design: dict[str, Any], *, quick: bool) -> Parameters:
-    """The values in force: those of `[parameters]`, and over them those of `[quick]` in a quick run."""
+    """The values in force.
+
+    Those of `[parameters]`, and over them those of `[quick]` in a quick run.
+    """
     given, names = _section(design, "parameters"), PARAMETERS[design["kind"]]
     _same_names("parameters", given, names)
-    values = {name: entry["value"] if isinstance(entry, dict) and "value" in entry else entry for name, entry in given.items()}
+    values = {
+        name: entry["value"] if isinstance(entry, dict) and "value" in entry else entry
+        for name, entry in given.items()
+    }
     if quick:
         values |= _section(design, "quick")
         _same_names("quick parameters", values, names)
@@ -104,7 +117,10 @@ def read(path: Path) -> Study:
                 content = files.read_bytes(file)
                 tables[file.stem], hashes[file.stem] = _table(content), sha256(content)
             except MemoryError as error:
-                raise UnreadableError(f"{file.name} must fit into memory, but {file} does not; --memory raises the limit") from error
+                raise UnreadableError(
+                    f"{file.name} must fit into memory, but {file} does not; --memory raises the "
+                    "limit"
+                ) from error
     return Study(
         path=path,
         kind=design["kind"],

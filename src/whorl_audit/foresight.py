@@ -1,8 +1,11 @@
-"""The arms of a foresight study, and its physics once more for networks of any width: learners that act as they are told.
+"""The arms of a foresight study, and its physics once more for networks of any width.
 
-A layer's score for a potential v at the outputs is the outer product of v, carried back through the layers behind, with the flow into
-the layer; the response of one sample is the sum over layers and columns of x_c^2 R Q(p_c) R^T, R being the map behind the layer. Layers
-are lists of `(batch, row, column)`, samples `(batch, width)`.
+Learners that act as they are told.
+
+A layer's score for a potential v at the outputs is the outer product of v, carried back through the
+layers behind, with the flow into the layer; the response of one sample is the sum over layers and
+columns of x_c^2 R Q(p_c) R^T, R being the map behind the layer. Layers are lists of `(batch, row,
+column)`, samples `(batch, width)`.
 """
 
 from dataclasses import dataclass
@@ -56,7 +59,9 @@ def label(horizon: int) -> str:
 def foreseen_updates(p: Parameters, horizon: int) -> int:
     """What a trajectory of width three makes in foresight only."""
     count = updates(p, 3)
-    return sum(3 * (1 + min(count if horizon == END else horizon, count - 1 - t)) for t in range(count))
+    return sum(
+        3 * (1 + min(count if horizon == END else horizon, count - 1 - t)) for t in range(count)
+    )
 
 
 def multiple(p: Parameters, horizon: int) -> int:
@@ -68,7 +73,9 @@ def multiple(p: Parameters, horizon: int) -> int:
 def task(p: Parameters, trial: int, width: int) -> tuple[Array, Array, Whole]:
     """Inputs, targets and order of a trial."""
     if width == 3:
-        return *draws.task(p["seed"], trial, p["concentration"]), draws.schedule(p["seed"], trial, p["epochs"])[0]
+        return *draws.task(p["seed"], trial, p["concentration"]), draws.schedule(
+            p["seed"], trial, p["epochs"]
+        )[0]
     rng = draws.stream(p["seed"], trial, 8, 0)
     inputs = np.concatenate([np.eye(width), rng.dirichlet(np.ones(width), 3)])
     targets = inputs @ rng.dirichlet(np.full(width, p["concentration"]), width)
@@ -84,7 +91,9 @@ def start(p: Parameters, trial: int, width: int, depth: int, beta: float) -> Arr
     """The first layers of a trial, `(depth, row, column)`."""
     if width == 3:
         return draws.softmax_layers(p["seed"], trial, depth, beta, p["floor"])
-    logits = beta * draws.stream(p["seed"], trial, 8, 1, depth).standard_normal((depth, width, width))
+    logits = beta * draws.stream(p["seed"], trial, 8, 1, depth).standard_normal(
+        (depth, width, width)
+    )
     grown = np.exp(logits - logits.max(axis=1, keepdims=True))
     return (1 - p["floor"]) * grown / grown.sum(axis=1, keepdims=True) + p["floor"] / width
 
@@ -110,7 +119,9 @@ class Crowd:
         flow = np.swapaxes(self.inputs, 1, 2)
         for layer in layers:
             flow = layer @ flow
-        return np.square(np.swapaxes(self.targets, 1, 2) - flow).sum(axis=(1, 2)) / (2 * self.inputs.shape[1])
+        return np.square(np.swapaxes(self.targets, 1, 2) - flow).sum(axis=(1, 2)) / (
+            2 * self.inputs.shape[1]
+        )
 
     def part(self, chosen: Any) -> "Crowd":
         """Some of the networks."""
@@ -123,22 +134,31 @@ class Crowd:
         for layer in layers:
             flows.append(np.einsum("brc,bc->br", layer, flows[-1]))
         error = self.targets[at, sample] - flows[-1]
-        behind = [np.broadcast_to(np.eye(error.shape[1]), (len(at), error.shape[1], error.shape[1]))]
+        behind = [
+            np.broadcast_to(np.eye(error.shape[1]), (len(at), error.shape[1], error.shape[1]))
+        ]
         for layer in layers[:0:-1]:
             behind.insert(0, behind[0] @ layer)
         response = self.leak * np.eye(error.shape[1])
         for layer, carried, flow in zip(layers, behind, flows, strict=False):
             heavy = np.square(flow)[:, None] * layer
-            spread = np.einsum("brc->br", heavy)[:, :, None] * np.eye(layer.shape[1]) - heavy @ np.swapaxes(layer, 1, 2)
+            spread = np.einsum("brc->br", heavy)[:, :, None] * np.eye(
+                layer.shape[1]
+            ) - heavy @ np.swapaxes(layer, 1, 2)
             response = response + carried @ spread @ np.swapaxes(carried, 1, 2)
         drives = np.stack([error, error @ quarter_turn(error.shape[1]).T], axis=2)
         potentials = np.linalg.solve(response, drives)
         carried_back = [np.einsum("bor,bok->bkr", carried, potentials) for carried in behind]
-        return tuple([v[:, k, :, None] * x[:, None] for v, x in zip(carried_back, flows, strict=False)] for k in (0, 1))  # pyright: ignore[reportReturnType]
+        return tuple(
+            [v[:, k, :, None] * x[:, None] for v, x in zip(carried_back, flows, strict=False)]
+            for k in (0, 1)
+        )  # pyright: ignore[reportReturnType]
 
     def reach(self, score: list[Array]) -> Array:
         """The envelope of a score."""
-        widest = np.max([(layer.max(axis=1) - layer.min(axis=1)).max(axis=1) for layer in score], axis=0)
+        widest = np.max(
+            [(layer.max(axis=1) - layer.min(axis=1)).max(axis=1) for layer in score], axis=0
+        )
         return self.scale / np.maximum(1.0, widest)
 
     def native(self, layers: list[Array], sample: Whole) -> list[Array]:
@@ -149,7 +169,9 @@ class Crowd:
 
 def step(layers: list[Array], score: list[Array], size: Array) -> list[Array]:
     """The normalised exponential step."""
-    grown = [layer * np.exp(size[:, None, None] * s) for layer, s in zip(layers, score, strict=True)]
+    grown = [
+        layer * np.exp(size[:, None, None] * s) for layer, s in zip(layers, score, strict=True)
+    ]
     return [layer / layer.sum(axis=1, keepdims=True) for layer in grown]
 
 
@@ -171,4 +193,7 @@ def keys(p: Parameters) -> Table:
     ]
     names = ("arm", "horizon", "width", "depth", "beta", "scale", "trial")
     kinds = (str, np.int64, np.int64, np.int64, float, float, np.int64)
-    return {name: np.array(column, kind) for name, column, kind in zip(names, zip(*rows, strict=True), kinds, strict=True)}
+    return {
+        name: np.array(column, kind)
+        for name, column, kind in zip(names, zip(*rows, strict=True), kinds, strict=True)
+    }

@@ -1,4 +1,7 @@
-"""The rows that every table must have, and their order: products of the design's values, the leftmost key slowest."""
+"""The rows that every table must have, and their order.
+
+Products of the design's values, the leftmost key slowest.
+"""
 
 from collections.abc import Iterable
 from typing import Any
@@ -31,7 +34,9 @@ def layered(prefix: Table, *, drop: tuple[str, ...] = ()) -> Table:
 
 
 def interleave(depths: Whole, by_depth: dict[int, Array]) -> Array:
-    """The weights `(rows of a depth, depth, 3, 3)` of every depth as one column, in the order in which `depths` names them."""
+    """The weights `(rows of a depth, depth, 3, 3)` of every depth as one column, in the order in
+    which `depths` names them.
+    """
     queues = {depth: iter(values) for depth, values in by_depth.items()}
     return np.concatenate([next(queues[int(depth)]).ravel() for depth in depths])
 
@@ -39,11 +44,16 @@ def interleave(depths: Whole, by_depth: dict[int, Array]) -> Array:
 def structural(p: Parameters) -> dict[str, Table]:
     """The keys of the structural tables."""
     families, depths = range(p["families"]), p["depths"]
-    operators, updates = grid(family=families, depth=depths), grid(family=families, depth=depths, update=range(p["updates"] + 1))
+    operators, updates = (
+        grid(family=families, depth=depths),
+        grid(family=families, depth=depths, update=range(p["updates"] + 1)),
+    )
     return {
         "tasks": grid(family=families, sample=range(SAMPLES)),
         "weights": layered(operators),
-        "responses": grid(family=families, depth=depths, row=range(RESPONSE), column=range(RESPONSE)),
+        "responses": grid(
+            family=families, depth=depths, row=range(RESPONSE), column=range(RESPONSE)
+        ),
         "operators": operators,
         "modes": grid(family=families, depth=depths, omega=np.asarray(p["omegas"], float)),
         "trajectory_weights": layered(updates),
@@ -68,7 +78,12 @@ def threshold(p: Parameters) -> dict[str, Table]:
 
 def horizon(p: Parameters) -> dict[str, Table]:
     """The keys of the horizon tables."""
-    trials, depths, betas, scales = range(p["trials"]), p["depths"], np.asarray(p["betas"], float), np.asarray(p["scales"], float)
+    trials, depths, betas, scales = (
+        range(p["trials"]),
+        p["depths"],
+        np.asarray(p["betas"], float),
+        np.asarray(p["scales"], float),
+    )
     rows = grid(trial=trials, depth=depths, beta=betas, scale=scales, policy=POLICIES, flip=FLIPS)
     numbers = np.arange(len(rows["trial"]))
     final = layered({"trajectory": numbers, "depth": rows["depth"]}, drop=("depth",))
@@ -88,17 +103,29 @@ def horizon(p: Parameters) -> dict[str, Table]:
 def foresight(p: Parameters) -> dict[str, Table]:
     """The keys of the foresight tables."""
     trials, updates = range(p["trials"]), range(SAMPLES * p["epochs"])
-    place: dict[str, Any] = {"depth": p["depths"], "beta": np.asarray(p["betas"], float), "scale": np.asarray(p["scales"], float)}
+    place: dict[str, Any] = {
+        "depth": p["depths"],
+        "beta": np.asarray(p["betas"], float),
+        "scale": np.asarray(p["scales"], float),
+    }
     rows = arms.keys(p)
-    numbers, lengths = np.arange(len(rows["arm"])), np.array([arms.updates(p, width) for width in rows["width"].tolist()])
+    numbers, lengths = (
+        np.arange(len(rows["arm"])),
+        np.array([arms.updates(p, width) for width in rows["width"].tolist()]),
+    )
     first = rows["trial"] == 0
     return {
         "tasks": grid(trial=trials, sample=range(SAMPLES)),
-        "weights": layered(grid(trial=trials, depth=dict.fromkeys([*p["depths"], p["deep"]]), beta=place["beta"])),
+        "weights": layered(
+            grid(trial=trials, depth=dict.fromkeys([*p["depths"], p["deep"]]), beta=place["beta"])
+        ),
         "schedule": grid(trial=trials, update=updates),
         "readings": grid(trial=trials, update=updates, action=range(3)),
         "trajectories": {"trajectory": numbers, **rows},
-        "choices": {"trajectory": np.repeat(numbers, lengths), "update": np.concatenate([np.arange(length) for length in lengths])},
+        "choices": {
+            "trajectory": np.repeat(numbers, lengths),
+            "update": np.concatenate([np.arange(length) for length in lengths]),
+        },
         "conditions": {name: values[first] for name, values in rows.items() if name != "trial"},
         "advantages": grid(control=arms.MAIN[1:], horizon=p["horizons"], **place),
         "payoff": grid(arm=arms.MAIN, **place),
@@ -108,24 +135,51 @@ def foresight(p: Parameters) -> dict[str, Table]:
     }
 
 
-KEYS = {"structural": structural, "threshold": threshold, "horizon": horizon, "foresight": foresight}
+KEYS = {
+    "structural": structural,
+    "threshold": threshold,
+    "horizon": horizon,
+    "foresight": foresight,
+}
 
 
 def sizes(kind: str, p: Parameters) -> dict[str, int]:
-    """The rows of the tables that decide how long an audit takes, by arithmetic: a design may ask for more than any memory holds."""
-    count, depth, deep = p["families" if "families" in p else "trials"], len(p["depths"]), 9 * sum(p["depths"])
+    """The rows of the tables that decide how long an audit takes, by arithmetic.
+
+    A design may ask for more than any memory holds.
+    """
+    count, depth, deep = (
+        p["families" if "families" in p else "trials"],
+        len(p["depths"]),
+        9 * sum(p["depths"]),
+    )
     found = {"tasks": SAMPLES * count}
     if kind == "structural":
-        return found | {"trajectory_weights": count * (p["updates"] + 1) * deep, "modes": count * depth * len(p["omegas"])}
+        return found | {
+            "trajectory_weights": count * (p["updates"] + 1) * deep,
+            "modes": count * depth * len(p["omegas"]),
+        }
     betas = count * len(p["betas"])
     if kind == "threshold":
         return found | {"weights": betas * deep, "draws": p["resamples"]}
     length = SAMPLES * p["epochs"]
     if kind == "horizon":
         rows = betas * depth * len(p["scales"]) * len(POLICIES) * len(FLIPS)
-        return found | {"weights": betas * deep, "schedule": count * length, "updates": rows * length, "draws": p["resamples"]}
+        return found | {
+            "weights": betas * deep,
+            "schedule": count * length,
+            "updates": rows * length,
+            "draws": p["resamples"],
+        }
     places = len(p["betas"]) * len(p["scales"])
-    runs = [(arm.width, len(arm.horizons) * len(arm.depths) * arm.trials * places) for arm in arms.arms(p)]
+    runs = [
+        (arm.width, len(arm.horizons) * len(arm.depths) * arm.trials * places)
+        for arm in arms.arms(p)
+    ]
     deep = 9 * sum(dict.fromkeys([*p["depths"], p["deep"]]))
-    found |= {"weights": betas * deep, "schedule": count * length, "trajectories": sum(rows for _, rows in runs)}
+    found |= {
+        "weights": betas * deep,
+        "schedule": count * length,
+        "trajectories": sum(rows for _, rows in runs),
+    }
     return found | {"choices": sum(rows * arms.updates(p, width) for width, rows in runs)}

@@ -1,6 +1,9 @@
-"""What a run folder may hold, as docs/studies.md lists it, and what it holds besides. No file is opened here, no link followed.
+"""What a run folder may hold, as docs/studies.md lists it, and what it holds besides.
 
-A folder with a `design.toml` is one study; any other is a run folder, whose folders with a `design.toml` are its studies.
+No file is opened here, no link followed.
+
+A folder with a `design.toml` is one study; any other is a run folder, whose folders with a
+`design.toml` are its studies.
 """
 
 import os
@@ -48,7 +51,9 @@ class _Walk:
         self.files: list[Path] = []
         self.strange: list[str] = []
 
-    def of(self, place: Path, file: Callable[[str], bool], folder: Callable[[Path], bool]) -> list[Path]:
+    def of(
+        self, place: Path, file: Callable[[str], bool], folder: Callable[[Path], bool]
+    ) -> list[Path]:
         """Take the files of a folder that may be there; answer with the folders that may."""
         folders = []
         for entry in self._listed(place):
@@ -61,7 +66,9 @@ class _Walk:
             else:
                 self.strange.append(f"{_what(entry)} {path.relative_to(self.root).as_posix()}")
         if self.bytes > FOLDER:
-            raise UnreadableError(f"the run folder must hold at most {FOLDER} bytes, but {self.root} holds more")
+            raise UnreadableError(
+                f"the run folder must hold at most {FOLDER} bytes, but {self.root} holds more"
+            )
         return folders
 
     def _listed(self, place: Path) -> list[os.DirEntry[str]]:
@@ -69,10 +76,14 @@ class _Walk:
             with os.scandir(place) as found:
                 entries = list(islice(found, ENTRIES + 1 - self.entries))
         except OSError as error:
-            raise UnreadableError(f"the run folder must be readable, but {place}: {error.strerror}") from error
+            raise UnreadableError(
+                f"the run folder must be readable, but {place}: {error.strerror}"
+            ) from error
         self.entries += len(entries)
         if self.entries > ENTRIES:
-            raise UnreadableError(f"the run folder must hold at most {ENTRIES} entries, but {self.root} holds more")
+            raise UnreadableError(
+                f"the run folder must hold at most {ENTRIES} entries, but {self.root} holds more"
+            )
         return sorted(entries, key=lambda entry: entry.name)
 
     def study(self, place: Path) -> None:
@@ -101,7 +112,11 @@ def _what(entry: os.DirEntry[str]) -> str:
 
 def _of_run(path: Path) -> bool:
     """Whether a folder in a run folder may be there: its figures, or a study."""
-    return path.name == "figures" or (NAME.fullmatch(path.name) is not None and path.name not in INNER and os.path.lexists(path / DESIGN))
+    return path.name == "figures" or (
+        NAME.fullmatch(path.name) is not None
+        and path.name not in INNER
+        and os.path.lexists(path / DESIGN)
+    )
 
 
 def read(root: Path) -> Layout:
@@ -123,5 +138,7 @@ def read(root: Path) -> Layout:
             (walk.inner if path.name == "figures" else walk.study)(path)
     if not studies:
         beside = f" (but {shown(walk.strange[0])})" if walk.strange else ""
-        raise UnreadableError(f"the run folder must hold a study with a design.toml, but {root} holds none{beside}")
+        raise UnreadableError(
+            f"the run folder must hold a study with a design.toml, but {root} holds none{beside}"
+        )
     return Layout(alone, tuple(studies), tuple(sorted(walk.files)), tuple(sorted(walk.strange)))

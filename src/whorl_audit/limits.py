@@ -1,4 +1,7 @@
-"""The most work that a design may ask of the audit, by arithmetic on its parameters: known before anything is drawn or computed."""
+"""The most work that a design may ask of the audit, by arithmetic on its parameters.
+
+Known before anything is drawn or computed.
+"""
 
 from whorl_audit import foresight
 from whorl_audit.keys import sizes
@@ -13,7 +16,11 @@ def ceiling_fault(kind: str, p: Parameters) -> str | None:
     """The sentence where a design asks for more than any audit does."""
     asked = (
         ("rows in its tables", sum(sizes(kind, p).values()), ROWS),
-        ("numbers in its bootstrap", p.get("resamples", 0) * p.get("families", p.get("trials", 0)), DRAWS),
+        (
+            "numbers in its bootstrap",
+            p.get("resamples", 0) * p.get("families", p.get("trials", 0)),
+            DRAWS,
+        ),
         ("foreseen updates", _foreseen(p) if kind == "foresight" else 0, FORESEEN),
     )
     for what, count, most in asked:
@@ -26,6 +33,11 @@ def _foreseen(p: Parameters) -> int:
     found = 0
     for arm in foresight.arms(p):
         length = foresight.updates(p, arm.width)
-        ahead = sum(length if horizon == foresight.END else min(horizon + 1, length) for horizon in arm.horizons)
-        found += 3 * len(p["betas"]) * len(p["scales"]) * len(arm.depths) * arm.trials * length * ahead
+        ahead = sum(
+            length if horizon == foresight.END else min(horizon + 1, length)
+            for horizon in arm.horizons
+        )
+        found += (
+            3 * len(p["betas"]) * len(p["scales"]) * len(arm.depths) * arm.trials * length * ahead
+        )
     return found

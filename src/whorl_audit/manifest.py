@@ -1,4 +1,7 @@
-"""The manifest of a run folder: every file is in it but itself and what the audit writes, with the right SHA-256."""
+"""The manifest of a run folder.
+
+Every file is in it but itself and what the audit writes, with the right SHA-256.
+"""
 
 import re
 from collections.abc import Iterator
@@ -37,7 +40,23 @@ def check(folder: Path) -> Iterator[Finding]:
     present = {name for name in present if name != NAME and Path(name).name != OWN}
     listed, faults = _listed(files.read_text(folder / NAME))
     yield counted("the manifest can be read", faults, NAME)
-    yield counted("the manifest lists every file", (f"{name} is not listed" for name in sorted(present - set(listed))), NAME)
-    yield counted("every file that the manifest lists exists", (f"{name} is missing" for name in sorted(set(listed) - present)), NAME)
-    wrong = (name for name in sorted(present & set(listed)) if files.sha256_of(folder / name) != listed[name])
-    yield counted("every file has the SHA-256 that the manifest gives", (f"{name} differs" for name in wrong), NAME)
+    yield counted(
+        "the manifest lists every file",
+        (f"{name} is not listed" for name in sorted(present - set(listed))),
+        NAME,
+    )
+    yield counted(
+        "every file that the manifest lists exists",
+        (f"{name} is missing" for name in sorted(set(listed) - present)),
+        NAME,
+    )
+    wrong = (
+        name
+        for name in sorted(present & set(listed))
+        if files.sha256_of(folder / name) != listed[name]
+    )
+    yield counted(
+        "every file has the SHA-256 that the manifest gives",
+        (f"{name} differs" for name in wrong),
+        NAME,
+    )

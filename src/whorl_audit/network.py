@@ -1,9 +1,12 @@
-"""The physics once more, in plain NumPy: a forward map, its complex-step derivatives, and Gram factors without cancellation.
+"""The physics once more, in plain NumPy.
 
-Layers are `(batch, depth, row, column)`, inputs `(batch, samples, column)`. The map is analytic, so the imaginary part of
-F(p + i h q) / h is its derivative along q to the last bit. For a column that sums to one, Q(p) is the sum over pairs j < k of
-p_j p_k (e_j - e_k)(e_j - e_k)^T, which gives a factor whose entries are products of positive numbers: nothing cancels in it, and its
-singular values keep digits that eigenvalues of K lose.
+A forward map, its complex-step derivatives, and Gram factors without cancellation.
+
+Layers are `(batch, depth, row, column)`, inputs `(batch, samples, column)`. The map is analytic, so
+the imaginary part of F(p + i h q) / h is its derivative along q to the last bit. For a column that
+sums to one, Q(p) is the sum over pairs j < k of p_j p_k (e_j - e_k)(e_j - e_k)^T, which gives a
+factor whose entries are products of positive numbers: nothing cancels in it, and its singular
+values keep digits that eigenvalues of K lose.
 """
 
 import numpy as np
@@ -23,7 +26,9 @@ def predict(layers: Array, inputs: Array) -> Array:
 
 
 def jacobian(layers: Array, inputs: Array) -> Array:
-    """The derivative of the outputs by the weights, by complex step, `(batch, samples, out, depth, row, column)` (Eq. 5)."""
+    """The derivative of the outputs by the weights, by complex step, `(batch, samples, out, depth,
+    row, column)` (Eq. 5).
+    """
     batch, depth, rows, columns = layers.shape
     samples = inputs.shape[1]
     flow = np.swapaxes(inputs, 1, 2)
@@ -37,12 +42,16 @@ def jacobian(layers: Array, inputs: Array) -> Array:
         moved = moved.reshape(batch, rows, -1)
         for later in range(n + 1, depth):
             moved = layers[:, later] @ moved
-        blocks.append(np.swapaxes(np.imag(moved).reshape(batch, -1, samples, rows, columns) / H, 1, 2))
+        blocks.append(
+            np.swapaxes(np.imag(moved).reshape(batch, -1, samples, rows, columns) / H, 1, 2)
+        )
     return np.stack(blocks, axis=3)
 
 
 def roots(layers: Array) -> Array:
-    """A square root of the mobility, `(batch, depth, row, column, edge)`, column by column (Eqs. 2, 6)."""
+    """A square root of the mobility, `(batch, depth, row, column, edge)`, column by column (Eqs. 2,
+    6).
+    """
     result = np.zeros((*layers.shape, len(EDGES)))
     for edge, (j, k) in enumerate(EDGES):
         size = np.sqrt(layers[:, :, j] * layers[:, :, k])
@@ -57,12 +66,17 @@ def factor(jac: Array, layers: Array) -> Array:
 
 
 def carry_back(jac: Array, potential: Array) -> Array:
-    """The score J^T v of a potential `(batch, out)` on one sample's Jacobian `(batch, out, depth, row, column)`."""
+    """The score J^T v of a potential `(batch, out)` on one sample's Jacobian `(batch, out, depth,
+    row, column)`.
+    """
     return np.einsum("bolrc,bo->blrc", jac, potential)
 
 
 def velocity(layers: Array, score: Array) -> Array:
-    """Q(p) s in every column (Eq. 3), pair by pair: beside a heavy entry the mean of the scores would take the digits."""
+    """Q(p) s in every column (Eq. 3), pair by pair.
+
+    Beside a heavy entry the mean of the scores would take the digits.
+    """
     across = score[..., :, None, :] - score[..., None, :, :]
     return layers * np.einsum("...kc,...jkc->...jc", layers, across)
 
@@ -76,7 +90,10 @@ def step(layers: Array, score: Array, size: Array | complex) -> Array:
 
 
 def turn(layers: Array, inputs: Array, score: Array) -> tuple[Array, Array]:
-    """G and H_V `(batch, samples, out)` (Eq. 23): the velocity of the outputs along the exponential path, and the derivative of it."""
+    """G and H_V `(batch, samples, out)` (Eq. 23).
+
+    The velocity of the outputs along the exponential path, and the derivative of it.
+    """
     score = score - (layers * score).sum(axis=-2, keepdims=True)
     moved = step(layers, score, 1j * H)
     moving = velocity(moved, score)

@@ -1,7 +1,7 @@
 """The zero-sum plane of three outputs, where every solve is 2 x 2 and written out.
 
-With the axes (1, -1, 0) / sqrt 2 and (1, 1, -2) / sqrt 6 the quarter-turn C of Eq. 18 sends the first to the second, and the second to
-minus the first.
+With the axes (1, -1, 0) / sqrt 2 and (1, 1, -2) / sqrt 6 the quarter-turn C of Eq. 18 sends the
+first to the second, and the second to minus the first.
 """
 
 import numpy as np
@@ -37,18 +37,27 @@ def solve(operator: Array, right: Array) -> Array:
     """The solution of a symmetric 2 x 2 system by Cramer's rule."""
     a, b, d = operator[:, 0, 0], operator[:, 0, 1], operator[:, 1, 1]
     determinant = a * d - b * b
-    return np.stack([d * right[:, 0] - b * right[:, 1], a * right[:, 1] - b * right[:, 0]], axis=-1) / determinant[:, None]
+    return (
+        np.stack([d * right[:, 0] - b * right[:, 1], a * right[:, 1] - b * right[:, 0]], axis=-1)
+        / determinant[:, None]
+    )
 
 
 def eigenvalue(operator: Array) -> tuple[Array, Array]:
-    """The eigenvalue of 2 x 2 operators whose imaginary part is not negative, as two reals; the upper one where both are real."""
+    """The eigenvalue of 2 x 2 operators whose imaginary part is not negative, as two reals.
+
+    The upper one where both are real.
+    """
     a, b, c, d = operator[:, 0, 0], operator[:, 0, 1], operator[:, 1, 0], operator[:, 1, 1]
     discriminant = np.square((a - d) / 2) + b * c
     return (a + d) / 2 + np.sqrt(np.maximum(discriminant, 0)), np.sqrt(np.maximum(-discriminant, 0))
 
 
 def spectrum(factor: Array, tolerance: float) -> tuple[Array, Array]:
-    """Rank and condition number of F F^T, for factors F `(batch, n, m)`: the eigenvalues above `tolerance` times the largest count."""
+    """Rank and condition number of F F^T, for factors F `(batch, n, m)`.
+
+    The eigenvalues above `tolerance` times the largest count.
+    """
     values = np.square(np.linalg.svd(factor, compute_uv=False))
     rank = (values > tolerance * values[:, :1]).sum(axis=1)
     return rank, values[:, 0] / values[np.arange(len(values)), np.maximum(rank - 1, 0)]

@@ -1,8 +1,11 @@
-"""Registration against what ships: the designs, locks and sources of the whorl that is installed beside this auditor.
+"""Registration against what ships.
 
-They are read as data from its folder, and nothing of it is imported. A copy inside the auditor would be one more thing that can grow old:
-a lock changes with every source. Where no whorl lies beside, and for a run of another version, there is nothing to compare with; such a
-run is *registered elsewhere*, which is said and is no failure.
+The designs, locks and sources of the whorl that is installed beside this auditor.
+
+They are read as data from its folder, and nothing of it is imported. A copy inside the auditor
+would be one more thing that can grow old: a lock changes with every source. Where no whorl lies
+beside, and for a run of another version, there is nothing to compare with; such a run is
+*registered elsewhere*, which is said and is no failure.
 """
 
 import ast
@@ -33,7 +36,10 @@ def version() -> str | None:
 @cache
 def locks() -> dict[str, dict[str, Any]]:
     """The locks of the shipped designs, by the name of the design."""
-    return {path.name.removesuffix(".lock.json"): json.loads(path.read_bytes()) for path in sorted(HOME.glob("study/designs/*.lock.json"))}
+    return {
+        path.name.removesuffix(".lock.json"): json.loads(path.read_bytes())
+        for path in sorted(HOME.glob("study/designs/*.lock.json"))
+    }
 
 
 def shape_faults(study: Study) -> list[str]:
@@ -46,12 +52,18 @@ def shape_faults(study: Study) -> list[str]:
 
 
 def _different(found: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
-    return sorted(path for path in found.keys() | wanted.keys() if found.get(path) != wanted.get(path))
+    return sorted(
+        path for path in found.keys() | wanted.keys() if found.get(path) != wanted.get(path)
+    )
 
 
 def _installed(paths: list[str]) -> dict[str, str]:
     """The hashes of source files as they are installed."""
-    there = {path: HOME / path for path in paths if ".." not in Path(path).parts and not Path(path).is_absolute()}
+    there = {
+        path: HOME / path
+        for path in paths
+        if ".." not in Path(path).parts and not Path(path).is_absolute()
+    }
     return {path: fingerprint(file.read_bytes()) for path, file in there.items() if file.is_file()}
 
 
@@ -95,7 +107,8 @@ def judge(study: Study, made_by: object) -> tuple[list[str], str | None]:
 
     Args:
         study: The study.
-        made_by: The version of whorl that the run folder names, or None for a study without its run folder.
+        made_by: The version of whorl that the run folder names, or None for a study without its run
+            folder.
 
     Returns:
         What is wrong, and where it was registered if that is elsewhere.
@@ -109,12 +122,28 @@ def judge(study: Study, made_by: object) -> tuple[list[str], str | None]:
         return [], "there is no whorl beside this auditor to compare with"
     if made_by != version():
         made = "a version that is not known" if made_by is None else f"whorl {made_by}"
-        return [], f"it was made by {made}, and what ships with whorl {version()} has another design or other sources"
+        return (
+            [],
+            (
+                f"it was made by {made}, and what ships with whorl {version()} has another design or "
+                "other sources"
+            ),
+        )
     if shipped:
-        return [f"{_different(study.lock['sources'], locks()[shipped]['sources'])[0]} is not as in the lock that ships"], None
+        return [
+            (
+                f"{_different(study.lock['sources'], locks()[shipped]['sources'])[0]} is not as in the "
+                "lock that ships"
+            )
+        ], None
     faults = []
     if study.design.get("name") in locks():
-        faults.append(f"a design named {study.design['name']} ships with whorl {made_by}, and this is another")
+        faults.append(
+            f"a design named {study.design['name']} ships with whorl {made_by}, and this is another"
+        )
     kinds = locks().get(study.kind, {}).get("sources", {})
-    faults += [f"{path} is not as it is installed" for path in _different(study.lock["sources"], _installed(list(kinds)))]
+    faults += [
+        f"{path} is not as it is installed"
+        for path in _different(study.lock["sources"], _installed(list(kinds)))
+    ]
     return faults, None if faults else f"its design does not ship with whorl {version()}"

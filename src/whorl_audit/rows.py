@@ -1,4 +1,8 @@
-"""The shape of tables: which there are, their columns, types and roles, no gaps, and exactly the rows that the design asks for."""
+"""The shape of tables.
+
+Which there are, their columns, types and roles, no gaps, and exactly the rows that the design asks
+for.
+"""
 
 from collections.abc import Iterator
 
@@ -21,7 +25,11 @@ def label(keys: Table, at: int) -> str:
 def _schema_faults(stored: pa.Table, columns: tuple[Column, ...]) -> Iterator[str]:
     names = [column.name for column in columns]
     if stored.column_names != names:
-        different = [name for name in [*names, *stored.column_names] if (name in names) != (name in stored.column_names)]
+        different = [
+            name
+            for name in [*names, *stored.column_names]
+            if (name in names) != (name in stored.column_names)
+        ]
         yield f"column {different[0]}" if different else "order of the columns"
         return
     for column in columns:
@@ -56,15 +64,23 @@ def _key_faults(table: Table, keys: Table) -> Iterator[str]:
 
 def _arrays(stored: pa.Table, columns: tuple[Column, ...]) -> Table:
     return {
-        column.name: np.array(stored[column.name].to_pylist(), str) if column.type == WORD else stored[column.name].to_numpy()
+        column.name: np.array(stored[column.name].to_pylist(), str)
+        if column.type == WORD
+        else stored[column.name].to_numpy()
         for column in columns
     }
 
 
-def check(kind: str, p: Parameters, stored: dict[str, pa.Table | str], tables: Tables) -> Iterator[Finding]:
+def check(
+    kind: str, p: Parameters, stored: dict[str, pa.Table | str], tables: Tables
+) -> Iterator[Finding]:
     """Judge the shape of every table, and put those that have it into `tables`."""
     unknown = sorted(set(stored) - set(TABLES[kind]))
-    yield counted("there are no tables but those of the kind", (f"{name} is unknown" for name in unknown), "tables")
+    yield counted(
+        "there are no tables but those of the kind",
+        (f"{name} is unknown" for name in unknown),
+        "tables",
+    )
     row_keys = KEYS[kind](p)
     for name, columns in TABLES[kind].items():
         content = stored.get(name, "no such table")
@@ -83,7 +99,10 @@ def check(kind: str, p: Parameters, stored: dict[str, pa.Table | str], tables: T
 
 
 def beyond(kind: str, p: Parameters, stored: dict[str, pa.Table | str]) -> str | None:
-    """The table that would have to be far longer than it is, if there is one: nothing is recomputed for a design that asks for that."""
+    """The table that would have to be far longer than it is, if there is one.
+
+    Nothing is recomputed for a design that asks for that.
+    """
     for name, wanted in sizes(kind, p).items():
         content = stored.get(name, "no such table")
         there = 0 if isinstance(content, str) else content.num_rows
@@ -94,4 +113,8 @@ def beyond(kind: str, p: Parameters, stored: dict[str, pa.Table | str]) -> str |
 
 def _repeated(table: Table) -> Iterator[str]:
     names, counts = np.unique(table["name"], return_counts=True)
-    yield from (f"{name} appears {count} times" for name, count in zip(names, counts, strict=True) if count > 1)
+    yield from (
+        f"{name} appears {count} times"
+        for name, count in zip(names, counts, strict=True)
+        if count > 1
+    )

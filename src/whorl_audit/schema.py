@@ -1,6 +1,7 @@
 """Every table and column that a run folder may hold, as data: names, order, types and roles.
 
-A line lists the columns of a role in order. A star marks a whole number, a dollar sign a word; all else is double precision.
+A line lists the columns of a role in order. A star marks a whole number, a dollar sign a word; all
+else is double precision.
 """
 
 from dataclasses import dataclass
@@ -35,9 +36,11 @@ _TABLES = {
         "tasks": f"key family* sample* | {_TASK}",
         "weights": "key family* depth* beta layer* row* column* | drawn weight",
         "configurations": "key family* depth* beta"
-        f" | computed selected* displacement bending selected_displacement selected_bending condition {_MOTION}"
+        " | computed selected* displacement bending selected_displacement selected_bending "
+        f"condition {_MOTION}"
         " loss_plus loss_minus loss_still back_plus back_minus back_still"
-        " | derived coefficient ratio favourable* predicted* finite coefficient_residual response_residual column_residual",
+        " | derived coefficient ratio favourable* predicted* finite coefficient_residual "
+        "response_residual column_residual",
         "draws": "key draw* | derived auc accuracy favourable_first favourable_last",
         "statistics": "key name$ | derived value",
     },
@@ -60,7 +63,8 @@ _TABLES = {
         "schedule": "key trial* update* | drawn sample* foreseen* angle",
         "readings": "key trial* update* action* | drawn error",
         "trajectories": "key trajectory* arm$ horizon* width* depth* beta scale trial*"
-        " | computed start final native even handedness step drift smallest | derived gap closure departed*",
+        " | computed start final native even handedness step drift smallest | derived gap closure "
+        "departed*",
         "choices": "key trajectory* update* | computed action*",
         "conditions": "key arm$ horizon* width* depth* beta scale"
         " | derived native gap lower upper pays* behind* departed even handedness step drift",
@@ -83,7 +87,8 @@ _PARAMETERS = {
 }
 
 
-# What a value may be, in the order in which a rule is looked for: by kind and name, then by name. Two numbers are the ends of a range.
+# What a value may be, in the order in which a rule is looked for: by kind and name, then by name.
+# Two numbers are the ends of a range.
 _COUNTS = {
     "seed": (0, 2**63 - 1),
     "bootstrap_seed": (0, 2**63 - 1),
@@ -145,7 +150,10 @@ def _parse(line: str) -> tuple[Column, ...]:
     return tuple(columns)
 
 
-TABLES = {kind: {table: _parse(line) for table, line in tables.items()} for kind, tables in _TABLES.items()}
+TABLES = {
+    kind: {table: _parse(line) for table, line in tables.items()}
+    for kind, tables in _TABLES.items()
+}
 PARAMETERS = {kind: tuple(line.split()) for kind, line in _PARAMETERS.items()}
 
 
@@ -156,19 +164,33 @@ def parameter_fault(kind: str, name: str, value: object) -> str | None:
         return rules.get(f"{kind} {name}") or rules.get(name)
 
     if ends := of(_COUNTS):
-        good = _whole(value) and ends[0] <= value <= ends[1] and (name != "chunk" or value % 64 == 0)
+        good = (
+            _whole(value) and ends[0] <= value <= ends[1] and (name != "chunk" or value % 64 == 0)
+        )
         rule = f"be a whole number from {ends[0]} to {ends[1]}{', a multiple of 64' * (name == 'chunk')}"
         rule = rule if ends[0] < ends[1] else f"be {ends[0]}"
     elif ends := of(_NUMBERS):
-        good, rule = _real(value) and ends[0] <= value <= ends[1], f"be a number from {ends[0]:g} to {ends[1]:g}"
+        good, rule = (
+            _real(value) and ends[0] <= value <= ends[1],
+            f"be a number from {ends[0]:g} to {ends[1]:g}",
+        )
     elif ends := of(_WHOLE_LISTS):
         good = _different(value) and all(_whole(one) and ends[0] <= one <= ends[1] for one in value)
         rule = f"be a list of different whole numbers from {ends[0]} to {ends[1]}"
     elif ends := of(_LISTS):
-        good = _different(value) and len(value) >= ends[2] and all(ends[0] <= one <= ends[1] for one in value)
+        good = (
+            _different(value)
+            and len(value) >= ends[2]
+            and all(ends[0] <= one <= ends[1] for one in value)
+        )
         rule = f"be a list of {f'at least {ends[2]} ' * (ends[2] > 1)}different numbers from {ends[0]:g} to {ends[1]:g}"
     elif name in _FRACTIONS:
-        good = _different(value) and len(value) == 3 and value[0] == 1 and all(0 <= one <= 1 for one in value)
+        good = (
+            _different(value)
+            and len(value) == 3
+            and value[0] == 1
+            and all(0 <= one <= 1 for one in value)
+        )
         rule = "be three different numbers from 0 to 1 of which the first is 1"
     else:  # a composition
         good, rule = _composition(value), "be three numbers of at least 0.001 that sum to 1"
@@ -187,12 +209,26 @@ def _whole(value: object) -> TypeGuard[int]:
 
 
 def _real(value: object) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= float_info.max
+    return (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and abs(value) <= float_info.max
+    )
 
 
 def _composition(value: object) -> bool:
-    return isinstance(value, list) and len(value) == 3 and all(_real(one) and one >= 1e-3 for one in value) and abs(sum(value) - 1) < 1e-12
+    return (
+        isinstance(value, list)
+        and len(value) == 3
+        and all(_real(one) and one >= 1e-3 for one in value)
+        and abs(sum(value) - 1) < 1e-12
+    )
 
 
 def _different(value: object) -> TypeGuard[list[float]]:
-    return isinstance(value, list) and 0 < len(value) <= LONGEST and all(map(_real, value)) and len(set(value)) == len(value)
+    return (
+        isinstance(value, list)
+        and 0 < len(value) <= LONGEST
+        and all(map(_real, value))
+        and len(set(value)) == len(value)
+    )

@@ -31,7 +31,10 @@ class BrokenError(KeyError):
 
 
 class Tables(dict[str, Table]):
-    """The tables that have their columns and rows; asking for another one is an error that names it."""
+    """The tables that have their columns and rows.
+
+    Asking for another one is an error that names it.
+    """
 
     def __missing__(self, name: str) -> Table:
         raise BrokenError(name)
@@ -44,7 +47,8 @@ class Expected:
     Attributes:
         values: One value a row.
         tolerance: The largest error allowed, in units of the scale; zero asks for the same number.
-        scale: What errors are measured by, one a row; None stands for the size of the value itself, or one where it is zero.
+        scale: What errors are measured by, one a row; None stands for the size of the value itself,
+            or one where it is zero.
     """
 
     values: Array

@@ -1,4 +1,7 @@
-"""A run folder as a whole: summary, environment, crate and figures, each of which must be there and agree with the studies."""
+"""A run folder as a whole.
+
+Summary, environment, crate and figures, each of which must be there and agree with the studies.
+"""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,7 +25,11 @@ LEFT = "what figures and report.html show, and the meaning of columns: `whorl ve
 def _files(folder: Path) -> dict[str, Path]:
     """The files that the crate describes, by their paths in the folder."""
     paths = {path.relative_to(folder).as_posix(): path for path in layout.read(folder).files}
-    return {name: path for name, path in paths.items() if path.name != layout.OWN and name not in (manifest.NAME, crate.NAME)}
+    return {
+        name: path
+        for name, path in paths.items()
+        if path.name != layout.OWN and name not in (manifest.NAME, crate.NAME)
+    }
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -1,21 +1,34 @@
 """The command `whorl`: parsing only.
 
-One file a command, each with the same two members: `add` puts its arguments on the parser, `call` does the work and answers with an
-exit code. Heavy packages are imported by `call`, never above it, so that `--help` answers at once. This is a package beside the
-library, and not inside it, because importing anything from `whorl` imports JAX.
+One file a command, each with the same two members: `add` puts its arguments on the parser, `call`
+does the work and answers with an exit code. Heavy packages are imported by `call`, never above it,
+so that `--help` answers at once. This is a package beside the library, and not inside it, because
+importing anything from `whorl` imports JAX.
 """
 
 import os
 import sys
 
-from whorl_cli import _interrupt  # nothing else up here, so that Ctrl-C is answered from the first moment
+from whorl_cli import (
+    _interrupt,
+)  # nothing else up here, so that Ctrl-C is answered from the first moment
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-COMMANDS = ("reproduce", "run", "register", "verify", "report", "replicate", "certify", "sweep", "explore")
+COMMANDS = (
+    "reproduce",
+    "run",
+    "register",
+    "verify",
+    "report",
+    "replicate",
+    "certify",
+    "sweep",
+    "explore",
+)
 EXIT = """exit codes:
   0  done, and every verdict is the expected one
   1  done, but a verdict differs
@@ -47,7 +60,11 @@ def parser() -> "argparse.ArgumentParser":
 
 
 def main(arguments: "Sequence[str] | None" = None) -> int:
-    """Run one command. Refusals are one sentence on the error stream and exit code 2, faults of whorl one sentence and 70."""
+    """Run one command.
+
+    Refusals are one sentence on the error stream and exit code 2, faults of whorl one sentence and
+    70.
+    """
     if arguments is None:  # the process is this command, and nobody else's
         _interrupt.arm()
     try:
@@ -62,7 +79,10 @@ def _called(arguments: "Sequence[str] | None") -> int:
 
     given = parser().parse_args(arguments)
     try:
-        with _child.safe(), _ended.orderly():  # whatever a command starts, also through packages of others
+        with (
+            _child.safe(),
+            _ended.orderly(),
+        ):  # whatever a command starts, also through packages of others
             _memory.check(getattr(given, "command", ""))
             code = given.call(given)
         sys.stdout.flush()  # now, and not when Python ends and nobody can catch what goes wrong
@@ -74,13 +94,19 @@ def _called(arguments: "Sequence[str] | None") -> int:
         _output.refuse(refusal, given)
         return 2
     except _ended.Ended as why:
-        _output.refuse(f"ended by {why.name}; what was finished is kept, and the same command goes on from there", given)
+        _output.refuse(
+            f"ended by {why.name}; what was finished is kept, and the same command goes on from "
+            "there",
+            given,
+        )
         return why.code
     except KeyboardInterrupt:
         _interrupt.leave()
         _output.refuse(_interrupt.sentence(), given)
         return _interrupt.CODE
-    except Exception as wrong:  # whatever it is, it must not end with a code that means something else
+    except (
+        Exception
+    ) as wrong:  # whatever it is, it must not end with a code that means something else
         return _unexpected(wrong, given)
 
 
@@ -92,8 +118,15 @@ def _unexpected(wrong: Exception, given: "argparse.Namespace") -> int:
     if os.environ.get("WHORL_TRACEBACK"):
         traceback.print_exception(wrong)
     if _memory.lacking(wrong):
-        _output.refuse(f"there is too little memory: {_output.first_line(wrong) or 'an allocation failed'}", given)
+        _output.refuse(
+            f"there is too little memory: {_output.first_line(wrong) or 'an allocation failed'}",
+            given,
+        )
         return 2
     about = f"{type(wrong).__name__}: {_output.first_line(wrong)}".rstrip(": ")
-    _output.refuse(f"a fault of whorl itself, please report it ({about}); WHORL_TRACEBACK=1 in the environment shows where", given)
+    _output.refuse(
+        f"a fault of whorl itself, please report it ({about}); WHORL_TRACEBACK=1 in the "
+        "environment shows where",
+        given,
+    )
     return FAULT

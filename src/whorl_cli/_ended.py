@@ -1,4 +1,7 @@
-"""SIGTERM and SIGHUP end a command as Ctrl-C does: children first, then one sentence and the exit code that shells expect."""
+"""SIGTERM and SIGHUP end a command as Ctrl-C does.
+
+Children first, then one sentence and the exit code that shells expect.
+"""
 
 import contextlib
 import signal

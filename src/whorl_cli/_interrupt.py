@@ -1,8 +1,9 @@
 """Ctrl-C: one sentence at once, a moment to put things away, and the end, whatever runs.
 
-Python hands a signal to its main thread between two steps of its own, and a compiler takes no such step for seconds. The signal
-therefore also wakes a thread, which ends the process when the moment is over. It ends without Python's usual farewell, in which a
-thread that is still inside a compiler would abort the process.
+Python hands a signal to its main thread between two steps of its own, and a compiler takes no such
+step for seconds. The signal therefore also wakes a thread, which ends the process when the moment
+is over. It ends without Python's usual farewell, in which a thread that is still inside a compiler
+would abort the process.
 """
 
 import contextlib
@@ -31,7 +32,10 @@ def sentence(command: str | None = None) -> str:
 
 
 def arm() -> None:
-    """Answer Ctrl-C so from now on. A process that was told to ignore it, such as one in the background, goes on ignoring it."""
+    """Answer Ctrl-C so from now on.
+
+    A process that was told to ignore it, such as one in the background, goes on ignoring it.
+    """
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         return
     woken, wake = os.pipe()
@@ -54,7 +58,10 @@ def leave() -> None:
 
 
 def _asked(_: int, frame: FrameType | None) -> None:
-    """In the main thread: the first time as Python would, so that files are closed. More than once is the other thread's matter."""
+    """In the main thread: the first time as Python would, so that files are closed.
+
+    More than once is the other thread's matter.
+    """
     if next(_times):
         return
     _heard.set()
@@ -65,7 +72,10 @@ def _asked(_: int, frame: FrameType | None) -> None:
 
 
 def _importing(frame: FrameType | None) -> bool:
-    """Whether a module is being loaded; one of C++ that is stopped half-way may crash, and nothing is open yet."""
+    """Whether a module is being loaded.
+
+    One of C++ that is stopped half-way may crash, and nothing is open yet.
+    """
     while frame is not None:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
             return True
@@ -81,20 +91,30 @@ def _wait(woken: int) -> None:
     _heard.set()
     _say()
     until = time.monotonic() + GRACE
-    while select.select([woken], [], [], max(0.0, until - time.monotonic()))[0] and os.read(woken, 1) != pressed:
+    while (
+        select.select([woken], [], [], max(0.0, until - time.monotonic()))[0]
+        and os.read(woken, 1) != pressed
+    ):
         pass
     _end()
 
 
 def _say() -> None:
-    """Say the sentence, once, and nothing after it, whatever breaks meanwhile; come back when it is said."""
+    """Say the sentence, once, and nothing after it, whatever breaks meanwhile.
+
+    Come back when it is said.
+    """
     with _speaking:
         if _words:
             return
-        _words.append(sentence(next((word for word in sys.argv[1:] if not word.startswith("-")), "")))
+        _words.append(
+            sentence(next((word for word in sys.argv[1:] if not word.startswith("-")), ""))
+        )
         text = f'{{"error": "{_words[0]}"}}' if "--json" in sys.argv else f"whorl: {_words[0]}"
         with contextlib.suppress(OSError):
-            cleared = "\r\x1b[2K\x1b[?25h" if os.isatty(2) else ""  # of a progress bar, which had also hidden the cursor
+            cleared = (
+                "\r\x1b[2K\x1b[?25h" if os.isatty(2) else ""
+            )  # of a progress bar, which had also hidden the cursor
             os.write(2, f"{cleared}{text}\n".encode())
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 

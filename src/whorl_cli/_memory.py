@@ -1,11 +1,15 @@
-"""What a command needs at least, asked before anything heavy is imported: libraries without memory end a process without a word."""
+"""What a command needs at least, asked before anything heavy is imported.
+
+Libraries without memory end a process without a word.
+"""
 
 import os
 from pathlib import Path
 
 GB = 10**9
 GROUP = Path("/sys/fs/cgroup")
-# Address space, (in all, for every core), and memory: measured with the smallest input each command takes, and rounded up.
+# Address space, (in all, for every core), and memory: measured with the smallest input each command
+# takes, and rounded up.
 JAX = ((2.4, 0.3), 0.6)
 SMALL = ((2.1, 0.3), 0.4)
 LIGHT = ((0.8, 0.1), 0.3)
@@ -17,7 +21,8 @@ NEEDS = dict.fromkeys(("reproduce", "run", "replicate", "sweep", "explore", "ver
 
 
 def check(command: str) -> None:
-    """Refuse where the limits of this process, or what the machine has left, are below what the command needs.
+    """Refuse where the limits of this process, or what the machine has left, are below what the
+    command needs.
 
     Raises:
         ValueError: In one sentence with the need, the limit and how to raise it.
@@ -29,12 +34,14 @@ def check(command: str) -> None:
     limit, left = address_space(), available()
     if limit is not None and limit < space:
         raise ValueError(
-            f"whorl {command} needs {space / GB:.1f} GB of address space on this machine, but the limit is {limit / GB:.2g} GB: "
+            f"whorl {command} needs {space / GB:.1f} GB of address space on this machine, but the "
+            f"limit is {limit / GB:.2g} GB: "
             "raise it with `ulimit -v unlimited`"
         )
     if left is not None and left < resident * GB:
         raise ValueError(
-            f"whorl {command} needs {resident:g} GB of memory, but {left / GB:.2g} GB are available: end other programs, "
+            f"whorl {command} needs {resident:g} GB of memory, but {left / GB:.2g} GB are "
+            "available: end other programs, "
             "or raise the limit of memory of this session"
         )
 
@@ -57,7 +64,10 @@ def address_space() -> int | None:
 
 
 def available() -> int | None:
-    """Bytes of memory that a new program can have: what the machine has left, or the group of processes that this one is in."""
+    """Bytes of memory that a new program can have.
+
+    What the machine has left, or the group of processes that this one is in.
+    """
     found = [_meminfo(), _group()]
     return min((one for one in found if one is not None), default=None)
 
@@ -73,11 +83,23 @@ def _group() -> int | None:
     """Of a control group: its limit less what it uses and could not drop."""
     for most, used, statistics, cached in (
         ("memory.max", "memory.current", "memory.stat", "inactive_file"),
-        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "memory/memory.stat", "total_inactive_file"),
+        (
+            "memory/memory.limit_in_bytes",
+            "memory/memory.usage_in_bytes",
+            "memory/memory.stat",
+            "total_inactive_file",
+        ),
     ):
         limits, uses = _lines(GROUP / most), _lines(GROUP / used)
         if limits and uses and limits[0].isdigit() and uses[0].isdigit():
-            kept = next((int(line.split()[1]) for line in _lines(GROUP / statistics) if line.split()[0] == cached), 0)
+            kept = next(
+                (
+                    int(line.split()[1])
+                    for line in _lines(GROUP / statistics)
+                    if line.split()[0] == cached
+                ),
+                0,
+            )
             return max(0, int(limits[0]) - int(uses[0]) + kept)
     return None
 
@@ -92,4 +114,6 @@ def _lines(path: str | Path) -> list[str]:
 def lacking(wrong: BaseException) -> bool:
     """Whether a failure is one of memory, in Python, in Arrow or in XLA."""
     words = str(wrong)
-    return isinstance(wrong, MemoryError) or any(sign in words for sign in ("RESOURCE_EXHAUSTED", "bad_alloc", "Out of memory"))
+    return isinstance(wrong, MemoryError) or any(
+        sign in words for sign in ("RESOURCE_EXHAUSTED", "bad_alloc", "Out of memory")
+    )

@@ -1,4 +1,7 @@
-"""What the commands share: how they add themselves, how they refuse, and how they speak to machines."""
+"""What the commands share.
+
+How they add themselves, how they refuse, and how they speak to machines.
+"""
 
 import argparse
 import json
@@ -9,16 +12,24 @@ from typing import Any
 
 def version() -> str:
     """The version of the installed package."""
-    from importlib import metadata  # only here: it takes longer to load than all else that --help needs
+    from importlib import (
+        metadata,
+    )  # only here: it takes longer to load than all else that --help needs
 
     return f"whorl {metadata.version('whorl')}"
 
 
-def command(commands: Any, name: str, call: Callable[[argparse.Namespace], int], summary: str, story: str) -> argparse.ArgumentParser:
+def command(
+    commands: Any, name: str, call: Callable[[argparse.Namespace], int], summary: str, story: str
+) -> argparse.ArgumentParser:
     """A parser for one command, with the option that all of them have."""
     shape = argparse.RawDescriptionHelpFormatter
-    parser = commands.add_parser(name, help=summary, description=story, formatter_class=shape, allow_abbrev=False)
-    parser.add_argument("--json", action="store_true", help="print one JSON object, for machines, instead of text")
+    parser = commands.add_parser(
+        name, help=summary, description=story, formatter_class=shape, allow_abbrev=False
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON object, for machines, instead of text"
+    )
     parser.set_defaults(call=call, command=name)
     return parser
 
@@ -26,7 +37,8 @@ def command(commands: Any, name: str, call: Callable[[argparse.Namespace], int],
 def refuse(why: Any, given: argparse.Namespace) -> None:
     """One sentence on the error stream; as JSON where that was asked for."""
     sentence = plain(" ".join(spoken(why).split()))
-    print(json.dumps({"error": sentence}) if getattr(given, "json", False) else f"whorl: {sentence}", file=sys.stderr)  # noqa: T201
+    asked = getattr(given, "json", False)
+    print(json.dumps({"error": sentence}) if asked else f"whorl: {sentence}", file=sys.stderr)  # noqa: T201
 
 
 def spoken(why: Any) -> str:
@@ -43,7 +55,18 @@ def first_line(wrong: BaseException) -> str:
 
 def size(text: str) -> int:
     """Bytes, from a number with or without a unit."""
-    units = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+    units = {
+        "": 1,
+        "B": 1,
+        "KB": 10**3,
+        "MB": 10**6,
+        "GB": 10**9,
+        "TB": 10**12,
+        "KIB": 2**10,
+        "MIB": 2**20,
+        "GIB": 2**30,
+        "TIB": 2**40,
+    }
     digits = text.strip().rstrip("BKMGTIbkmgti ")
     try:
         found = float(digits) * units[text.strip()[len(digits) :].strip().upper()]
@@ -66,5 +89,10 @@ def line(*lines: str) -> None:
 
 
 def plain(text: str, keep: str = "") -> str:
-    """Text that may come from somebody's file: what would speak to a terminal, or break a line, is shown as its code."""
-    return "".join(letter if letter.isprintable() or letter in keep else repr(letter)[1:-1] for letter in text)
+    """Text that may come from somebody's file.
+
+    What would speak to a terminal, or break a line, is shown as its code.
+    """
+    return "".join(
+        letter if letter.isprintable() or letter in keep else repr(letter)[1:-1] for letter in text
+    )

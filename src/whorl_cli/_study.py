@@ -1,4 +1,7 @@
-"""What the commands that run studies share: a progress bar, the audit, and the table of a verdict."""
+"""What the commands that run studies share.
+
+A progress bar, the audit, and the table of a verdict.
+"""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -20,7 +23,10 @@ def ready() -> None:
 
 @contextmanager
 def hurried(quick: bool) -> Iterator[None]:
-    """A smoke run compiles fast instead of running fast; programs of the two kinds differ in last bits and never serve each other."""
+    """A smoke run compiles fast instead of running fast.
+
+    Programs of the two kinds differ in last bits and never serve each other.
+    """
     import jax
 
     if not quick:
@@ -38,12 +44,22 @@ def hurried(quick: bool) -> Iterator[None]:
 
 @contextmanager
 def bar(title: str, total: int, quiet: bool) -> Iterator[Callable[[Any], None]]:
-    """A progress bar with the time left, on the error stream, so that output can be piped; none where that is no terminal."""
+    """A progress bar with the time left, on the error stream, so that output can be piped.
+
+    None where that is no terminal.
+    """
     if quiet or total == 0 or not sys.stderr.isatty():
         yield lambda _: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
     shown = (
         TextColumn("{task.description}", markup=False),
@@ -57,14 +73,21 @@ def bar(title: str, total: int, quiet: bool) -> Iterator[Callable[[Any], None]]:
         task = progress.add_task(_output.plain(title), total=total)
 
         def told(what: Any) -> None:
-            progress.update(task, advance=1, description=_output.plain(f"{title}: {what}")[:44].ljust(44))
+            progress.update(
+                task, advance=1, description=_output.plain(f"{title}: {what}")[:44].ljust(44)
+            )
 
         yield told
 
 
 def add_memory(parser: Any) -> None:
     """The option that says how much a study may take."""
-    parser.add_argument("--memory", type=_output.size, metavar="SIZE", help="what it may take, such as 64GB (default: what is available)")
+    parser.add_argument(
+        "--memory",
+        type=_output.size,
+        metavar="SIZE",
+        help="what it may take, such as 64GB (default: what is available)",
+    )
 
 
 def planned(study: Any, quick: bool, given: Any) -> int:
@@ -85,7 +108,9 @@ def planned(study: Any, quick: bool, given: Any) -> int:
     return 0
 
 
-def conducted(title: str, studies: list[Any], folder: Path, given: Any) -> tuple[list[dict[str, Any]], bool, list[dict[str, Any]]]:
+def conducted(
+    title: str, studies: list[Any], folder: Path, given: Any
+) -> tuple[list[dict[str, Any]], bool, list[dict[str, Any]]]:
     """Studies from design to report: verdicts, whether the audit passed, and its findings."""
     from whorl import figures, report
     from whorl.study import reproduce, run
@@ -98,30 +123,50 @@ def conducted(title: str, studies: list[Any], folder: Path, given: Any) -> tuple
             progress("figures")
 
         room = given.memory or _memory.room()
-        verdicts = reproduce.conduct(studies, folder, quick=given.quick, csv=given.csv, progress=progress, adorn=adorn, memory=room)
+        verdicts = reproduce.conduct(
+            studies,
+            folder,
+            quick=given.quick,
+            csv=given.csv,
+            progress=progress,
+            adorn=adorn,
+            memory=room,
+        )
         sound, findings = audited(folder)
         progress("audit")
-        report.write(folder, unverified=None if sound else "the audit of this folder found claims that do not hold")
+        report.write(
+            folder,
+            unverified=None if sound else "the audit of this folder found claims that do not hold",
+        )
         reproduce.reseal(folder, verdicts)
         progress("report")
     return verdicts, sound, findings
 
 
 def audit(folder: Path, *, write: bool = True) -> dict[str, Any]:
-    """What the independent auditor says of the folder, in a process of its own that cannot see this one, nor run what the folder holds."""
+    """What the independent auditor says of the folder, in a process of its own that cannot see this
+    one, nor run what the folder holds.
+    """
     import json
     import subprocess  # nosec B404 # starts this interpreter only
 
-    command = _child.python_command("-m", "whorl_audit", "--json", *([] if write else ["--no-write"]), "--", str(folder))
+    command = _child.python_command(
+        "-m", "whorl_audit", "--json", *([] if write else ["--no-write"]), "--", str(folder)
+    )
     # No shell, and a path as one argument.
-    answer = subprocess.run(command, env=_child.environment(), capture_output=True, text=True, check=False)  # nosec B603
+    answer = subprocess.run(
+        command, env=_child.environment(), capture_output=True, text=True, check=False
+    )  # nosec B603
     if answer.returncode in (0, 1):
         with suppress(ValueError):
             return json.loads(answer.stdout)
     last = (answer.stderr.strip().splitlines() or [""])[-1]
     if last.startswith(PREFIX):
         raise ValueError(last.removeprefix(PREFIX))
-    raise ValueError(f"the audit of {folder} must come to its end, but it ended with code {answer.returncode}: {last[:200] or 'no word'}")
+    raise ValueError(
+        f"the audit of {folder} must come to its end, but it ended with code {answer.returncode}: "
+        f"{last[:200] or 'no word'}"
+    )
 
 
 def audited(folder: Path) -> tuple[bool, list[dict[str, Any]]]:
@@ -131,14 +176,22 @@ def audited(folder: Path) -> tuple[bool, list[dict[str, Any]]]:
 
 
 def as_expected(verdicts: list[dict[str, Any]], sound: bool) -> bool:
-    """Whether the audit found nothing, and every verdict is the one its design expects. Quick runs have no verdict to expect."""
+    """Whether the audit found nothing, and every verdict is the one its design expects.
+
+    Quick runs have no verdict to expect.
+    """
     return sound and all(v["quick"] or v["expected"] in (None, v["verdict"]) for v in verdicts)
 
 
 def verdict_lines(verdict: dict[str, Any]) -> list[str]:
     """One study in a few lines: its verdict, and the gates that failed."""
     stamp = "" if verdict["registered"] else f"  [UNREGISTERED: {verdict['why_unregistered']}]"
-    lines = [f"{verdict['study']:<12}{verdict['verdict']}, expected {verdict['expected'] or 'nothing'}{stamp}"]
+    lines = [
+        (
+            f"{verdict['study']:<12}{verdict['verdict']}, expected "
+            f"{verdict['expected'] or 'nothing'}{stamp}"
+        )
+    ]
     for gate in verdict["gates"]:
         if not gate["passed"] and not verdict["quick"]:
             seen = "missing" if gate["value"] is None else f"{gate['value']:g}"
@@ -152,5 +205,10 @@ def audit_line(sound: bool, findings: list[dict[str, Any]]) -> str:
     if sound:
         return f"audit       {len(findings)} claims rederived by other routes, all hold"
     failed = [f for f in findings if not f["passed"]]
-    shown = [f"            {f['claim']}: error {f['error']}, tolerance {f['tolerance']}, {f['where']}" for f in failed[:20]]
-    return "\n".join([f"audit       {len(failed)} of {len(findings)} claims FAIL", *map(_output.plain, shown)])
+    shown = [
+        f"            {f['claim']}: error {f['error']}, tolerance {f['tolerance']}, {f['where']}"
+        for f in failed[:20]
+    ]
+    return "\n".join(
+        [f"audit       {len(failed)} of {len(findings)} claims FAIL", *map(_output.plain, shown)]
+    )

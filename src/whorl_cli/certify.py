@@ -23,18 +23,53 @@ EXIT = """exit codes:
 
 def add(commands: Any) -> None:
     """Put the command's arguments on the parser."""
-    parser = _output.command(commands, "certify", call, "is this measured learner reciprocal?", STORY)
+    parser = _output.command(
+        commands, "certify", call, "is this measured learner reciprocal?", STORY
+    )
     parser.epilog = EXIT
     parser.add_argument("file", nargs="?", metavar="FILE", help="measurements, CSV or Parquet")
-    parser.add_argument("--page", metavar="PAGE", help="also write one page with pictures, .html or .pdf")
-    parser.add_argument("--time-scale", type=float, default=1.0, metavar="T", help="velocities are divided by this (default 1)")
-    parser.add_argument("--time-unit", default="unit time", metavar="NAME", help="name of the unit of time, for words, such as s")
-    parser.add_argument("--alpha", type=float, default=0.05, help="accepted chance of a false alarm (default 0.05)")
-    parser.add_argument("--skew", type=float, default=0.1, help="say how many repeats would show a skew part of this share (default 0.1)")
-    parser.add_argument("--tol", type=float, default=1e-4, help="directions excited less than this are left out (default 1e-4)")
+    parser.add_argument(
+        "--page", metavar="PAGE", help="also write one page with pictures, .html or .pdf"
+    )
+    parser.add_argument(
+        "--time-scale",
+        type=float,
+        default=1.0,
+        metavar="T",
+        help="velocities are divided by this (default 1)",
+    )
+    parser.add_argument(
+        "--time-unit",
+        default="unit time",
+        metavar="NAME",
+        help="name of the unit of time, for words, such as s",
+    )
+    parser.add_argument(
+        "--alpha", type=float, default=0.05, help="accepted chance of a false alarm (default 0.05)"
+    )
+    parser.add_argument(
+        "--skew",
+        type=float,
+        default=0.1,
+        help="say how many repeats would show a skew part of this share (default 0.1)",
+    )
+    parser.add_argument(
+        "--tol",
+        type=float,
+        default=1e-4,
+        help="directions excited less than this are left out (default 1e-4)",
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the random signs (default 0)")
-    parser.add_argument("--template", nargs="?", const="measurements.csv", metavar="NEW", help="write a table to fill in, and stop")
-    parser.add_argument("--outputs", type=int, default=3, help="outputs of the template (default 3)")
+    parser.add_argument(
+        "--template",
+        nargs="?",
+        const="measurements.csv",
+        metavar="NEW",
+        help="write a table to fill in, and stop",
+    )
+    parser.add_argument(
+        "--outputs", type=int, default=3, help="outputs of the template (default 3)"
+    )
 
 
 def call(args: argparse.Namespace) -> int:
@@ -42,18 +77,28 @@ def call(args: argparse.Namespace) -> int:
     if args.template is not None:
         return _template(args)
     if args.file is None:
-        raise ValueError("FILE must be given, or --template to write one to fill in, but both are missing")
+        raise ValueError(
+            "FILE must be given, or --template to write one to fill in, but both are missing"
+        )
     if args.page is not None and Path(args.page).suffix.lower() not in (".html", ".pdf"):
         raise ValueError(f"--page must end in .html or .pdf, but it is {args.page!r}")
     if args.page is not None and not Path(args.page).parent.is_dir():
-        raise ValueError(f"--page must name a file in a folder that exists, but {Path(args.page).parent} does not")
+        raise ValueError(
+            f"--page must name a file in a folder that exists, but {Path(args.page).parent} does "
+            "not"
+        )
     if args.seed < 0:
         raise ValueError(f"--seed must be at least 0, but it is {args.seed}")
     from whorl import measured
 
     measurements = measured.read(args.file, time_scale=args.time_scale)
     finding = measured.judge(
-        measurements, alpha=args.alpha, skew=args.skew, tol=args.tol, time_unit=args.time_unit.strip() or "unit time", seed=args.seed
+        measurements,
+        alpha=args.alpha,
+        skew=args.skew,
+        tol=args.tol,
+        time_unit=args.time_unit.strip() or "unit time",
+        seed=args.seed,
     )
     if args.page is not None:
         measured.write(finding, args.page)
@@ -71,12 +116,16 @@ def _template(args: argparse.Namespace) -> int:
 
     target = Path(args.template)
     if target.suffix.lower() != ".csv":
-        raise ValueError(f"--template must name a file that ends in .csv, but it is {args.template!r}")
+        raise ValueError(
+            f"--template must name a file that ends in .csv, but it is {args.template!r}"
+        )
     if target.exists():
         raise ValueError(f"--template must name a new file, but {args.template} exists")
     measured.write_template(target, args.outputs)
     if args.json:
         _output.say({"template": args.template, "outputs": args.outputs})
     else:
-        _output.line(f"Fill in the velocities in {args.template}, then: whorl certify {args.template}")
+        _output.line(
+            f"Fill in the velocities in {args.template}, then: whorl certify {args.template}"
+        )
     return 0

@@ -14,14 +14,36 @@ Everything it needs is served from here: it works without a network."""
 def add(commands: Any) -> None:
     """Put the arguments on the parser."""
     parser = _output.command(commands, "explore", call, "the interactive page", STORY)
-    parser.add_argument("address", nargs="?", default="", help="what to show: a link copied from the page, or the part of it after the ?")
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen at (default: %(default)s, this machine alone)")
-    parser.add_argument("--port", type=int, default=8642, help="port to listen at, 0 for any free one (default: %(default)s)")
     parser.add_argument(
-        "--trust", action="append", default=[], metavar="HOST", help="host name under which visitors may come; can be repeated"
+        "address",
+        nargs="?",
+        default="",
+        help="what to show: a link copied from the page, or the part of it after the ?",
+    )
+    parser.add_argument(
+        "--host",
+        default="127.0.0.1",
+        help="address to listen at (default: %(default)s, this machine alone)",
+    )
+    parser.add_argument(
+        "--port",
+        type=int,
+        default=8642,
+        help="port to listen at, 0 for any free one (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--trust",
+        action="append",
+        default=[],
+        metavar="HOST",
+        help="host name under which visitors may come; can be repeated",
     )
     parser.add_argument("--no-browser", action="store_true", help="do not open a browser")
-    parser.add_argument("--cache", metavar="DIR", help="keep compiled programs here, so that the next start is quick")
+    parser.add_argument(
+        "--cache",
+        metavar="DIR",
+        help="keep compiled programs here, so that the next start is quick",
+    )
 
 
 def call(args: argparse.Namespace) -> int:
@@ -30,14 +52,16 @@ def call(args: argparse.Namespace) -> int:
         raise ValueError(f"--port must be a whole number from 0 to 65535, but it is {args.port}")
     if args.host not in ("127.0.0.1", "localhost", "::1") and not args.trust:
         raise ValueError(
-            f"--trust must name a host under which visitors may come where --host is not this machine, but --host is {args.host}"
+            "--trust must name a host under which visitors may come where --host is not this "
+            f"machine, but --host is {args.host}"
         )
     try:
         import flask  # noqa: F401
         import plotly  # noqa: F401
     except ModuleNotFoundError as missing:
         raise ValueError(
-            f"the page must have the extra explore, pip install 'whorl[explore]', but {missing.name} is not installed"
+            "the page must have the extra explore, pip install 'whorl[explore]', but "
+            f"{missing.name} is not installed"
         ) from missing
     import webbrowser
 
@@ -60,5 +84,6 @@ def call(args: argparse.Namespace) -> int:
         print(f"whorl explorer at {address}  (Ctrl-C ends it)", flush=True)  # noqa: T201
     if not args.no_browser:
         webbrowser.open(address)
-    server.wait()  # Ctrl-C ends it, and the process: nothing is stored that would have to be put away
+    # Ctrl-C ends it, and the process: nothing is stored that would have to be put away
+    server.wait()
     return 0

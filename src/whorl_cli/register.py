@@ -17,7 +17,9 @@ def add(commands: Any) -> None:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("design", type=Path, nargs="?", metavar="DESIGN.toml", help="design file")
     kinds = ("structural", "threshold", "horizon", "foresight")
-    what.add_argument("--template", choices=kinds, help="print a design to start from, and lock nothing")
+    what.add_argument(
+        "--template", choices=kinds, help="print a design to start from, and lock nothing"
+    )
 
 
 def call(given: argparse.Namespace) -> int:
@@ -35,5 +37,7 @@ def call(given: argparse.Namespace) -> int:
     if given.json:
         _output.say({"lock": str(place), **content})
     else:
-        _output.line(f"registered {study.name} with {len(content['sources'])} source files in {place}")
+        _output.line(
+            f"registered {study.name} with {len(content['sources'])} source files in {place}"
+        )
     return 0

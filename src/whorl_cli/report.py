@@ -12,21 +12,30 @@ figures and the audit, which is done first. The page is one file that asks no ne
 A folder that does not pass the audit is refused, with the reason and exit code 1.
 With --unverified the page is made all the same and says so in red; the folder's
 manifest is then left as it is, so that what is wrong can still be found."""
-REMADE = ("report.html", "ro-crate-metadata.json")  # what this command writes itself, besides the manifest
+REMADE = (
+    "report.html",
+    "ro-crate-metadata.json",
+)  # what this command writes itself, besides the manifest
 
 
 def add(commands: Any) -> None:
     """Put the command on the parser."""
     parser = _output.command(commands, "report", call, "one page from a run folder", STORY)
     parser.add_argument("folder", type=Path, metavar="DIR", help="run folder")
-    parser.add_argument("--unverified", action="store_true", help="make the page even where the audit fails, and say so on it in red")
+    parser.add_argument(
+        "--unverified",
+        action="store_true",
+        help="make the page even where the audit fails, and say so on it in red",
+    )
 
 
 def call(given: argparse.Namespace) -> int:
     """Audit, write, seal."""
     from concurrent.futures import ThreadPoolExecutor
 
-    with ThreadPoolExecutor(1) as aside:  # the audit is a process of its own: what the page needs is loaded meanwhile
+    with ThreadPoolExecutor(
+        1
+    ) as aside:  # the audit is a process of its own: what the page needs is loaded meanwhile
         audit = aside.submit(_study.audited, given.folder)
         from whorl import report
         from whorl.report import page
@@ -41,7 +50,11 @@ def call(given: argparse.Namespace) -> int:
         failed = [finding for finding in _flat(findings) if not finding["passed"]]
     why = _why(failed, len(_flat(findings))) if failed else None
     if why and not given.unverified:
-        _output.refuse(f"{given.folder} must pass the audit, but {why}; --unverified makes the page all the same", given)
+        _output.refuse(
+            f"{given.folder} must pass the audit, but {why}; --unverified makes the page all the "
+            "same",
+            given,
+        )
         return 1
     place = report.write(given.folder, unverified=why)
     if not why:
@@ -55,7 +68,11 @@ def call(given: argparse.Namespace) -> int:
 
 def _flat(findings: Any) -> list[dict[str, Any]]:
     """All findings in one list, whether they come by study or not."""
-    return [one for part in findings.values() for one in part] if isinstance(findings, dict) else list(findings)
+    return (
+        [one for part in findings.values() for one in part]
+        if isinstance(findings, dict)
+        else list(findings)
+    )
 
 
 def _why(failed: list[dict[str, Any]], total: int) -> str:
@@ -65,24 +82,44 @@ def _why(failed: list[dict[str, Any]], total: int) -> str:
 
 
 def _ours(folder: Path, failed: list[dict[str, Any]]) -> bool:
-    """Whether nothing is wrong but files that this command makes anew, such as a page left behind by an interrupted one."""
+    """Whether nothing is wrong but files that this command makes anew, such as a page left behind
+    by an interrupted one.
+    """
     from whorl.study import layout, store
 
-    if any(not finding["where"].startswith((store.MANIFEST, REMADE[1])) for finding in failed) or not (folder / store.MANIFEST).exists():
+    if (
+        any(not finding["where"].startswith((store.MANIFEST, REMADE[1])) for finding in failed)
+        or not (folder / store.MANIFEST).exists()
+    ):
         return False
-    listed = {line[66:]: line[:64] for line in layout.contents(folder / store.MANIFEST).decode(errors="replace").splitlines()}
+    listed = {
+        line[66:]: line[:64]
+        for line in layout.contents(folder / store.MANIFEST).decode(errors="replace").splitlines()
+    }
     present = {path.relative_to(folder).as_posix(): path for path in store.files(folder)}
-    differ = {name for name in listed.keys() | present.keys() if name not in listed or name not in present}
-    differ |= {name for name in listed.keys() & present.keys() if store.hash_of(present[name]) != listed[name]}
+    differ = {
+        name for name in listed.keys() | present.keys() if name not in listed or name not in present
+    }
+    differ |= {
+        name
+        for name in listed.keys() & present.keys()
+        if store.hash_of(present[name]) != listed[name]
+    }
     return differ <= set(REMADE)
 
 
 def _seal(folder: Path) -> None:
-    """Describe and list the folder anew, the page included. A folder without a manifest, or with more than a run writes, never is."""
+    """Describe and list the folder anew, the page included.
+
+    A folder without a manifest, or with more than a run writes, never is.
+    """
     from whorl.report import read
     from whorl.study import reproduce, store
 
     run = read(folder)
     if run.strange or not (folder / store.MANIFEST).is_file():
-        raise ValueError(f"{folder} must be sealed and hold what a run writes, but {(*run.strange, 'its manifest is missing')[0]}")
+        raise ValueError(
+            f"{folder} must be sealed and hold what a run writes, but "
+            f"{(*run.strange, 'its manifest is missing')[0]}"
+        )
     reproduce.seal(folder, run.environment, [study.verdict for study in run.studies])

@@ -16,9 +16,17 @@ succeeds here by failing in the same way."""
 
 def add(commands: Any) -> None:
     """Put the command on the parser."""
-    parser = _output.command(commands, "reproduce", call, "the paper's studies, audited, next to its numbers", STORY)
-    parser.add_argument("--out", type=Path, metavar="DIR", help="run folder (default: runs/paper, or runs/quick)")
-    parser.add_argument("--quick", action="store_true", help="a smoke run of a few seconds on fewer families; its numbers mean nothing")
+    parser = _output.command(
+        commands, "reproduce", call, "the paper's studies, audited, next to its numbers", STORY
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="run folder (default: runs/paper, or runs/quick)"
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="a smoke run of a few seconds on fewer families; its numbers mean nothing",
+    )
     parser.add_argument("--csv", action="store_true", help="write every table as CSV too")
     _study.add_memory(parser)
 
@@ -31,11 +39,23 @@ def call(given: argparse.Namespace) -> int:
     folder = given.out or Path("runs") / ("quick" if given.quick else "paper")
     with _study.hurried(given.quick):
         verdicts, sound, findings = _study.conducted("studies", reproduce.paper(), folder, given)
-    rows = [] if given.quick else published.table({v["study"]: reproduce.statistics(folder / v["study"]) for v in verdicts})
+    rows = (
+        []
+        if given.quick
+        else published.table(
+            {v["study"]: reproduce.statistics(folder / v["study"]) for v in verdicts}
+        )
+    )
     good = _study.as_expected(verdicts, sound)
     if given.json:
         _output.say(
-            {"folder": str(folder), "verdicts": verdicts, "audit": findings, "numbers": [r.asdict() for r in rows], "as_registered": good}
+            {
+                "folder": str(folder),
+                "verdicts": verdicts,
+                "audit": findings,
+                "numbers": [r.asdict() for r in rows],
+                "as_registered": good,
+            }
         )
         return 0 if good else 1
     _show(rows)
@@ -43,8 +63,13 @@ def call(given: argparse.Namespace) -> int:
         _output.line(*_study.verdict_lines(verdict))
     _output.line(_study.audit_line(sound, findings))
     if given.quick:
-        _output.line("This was a smoke run on fewer families: it shows that everything works, and no number in it means anything.")
-    _output.line(f"look at {folder / 'report.html'}; tables, figures, verdicts and audit are beside it")
+        _output.line(
+            "This was a smoke run on fewer families: it shows that everything works, and no number "
+            "in it means anything."
+        )
+    _output.line(
+        f"look at {folder / 'report.html'}; tables, figures, verdicts and audit are beside it"
+    )
     return 0 if good else 1
 
 
@@ -54,12 +79,20 @@ def _show(rows: list[Any]) -> None:
     for row in rows:
         if row.study != study:
             study = row.study
-            _output.line(f"\n{study:<27}{'published':>12}{'here':>13}  {'class':<12}verdict", "-" * 80)
-        verdict = row.verdict if row.percentile is None else f"{row.verdict} ({row.percentile:.0f} %)"
-        _output.line(f"{row.statistic:<27}{row.published:>12}{row.here:>13}  {row.kind:<12}{verdict}")
+            _output.line(
+                f"\n{study:<27}{'published':>12}{'here':>13}  {'class':<12}verdict", "-" * 80
+            )
+        verdict = (
+            row.verdict if row.percentile is None else f"{row.verdict} ({row.percentile:.0f} %)"
+        )
+        _output.line(
+            f"{row.statistic:<27}{row.published:>12}{row.here:>13}  {row.kind:<12}{verdict}"
+        )
     if rows:
         agreed = sum(row.agrees for row in rows)
         _output.line(
-            f"\n{agreed} of {len(rows)} numbers agree. In brackets: the percentile of the published value among",
-            "ours over many root seeds; inside is the central 95 %, so 1 in 20 is outside by chance.\n",
+            f"\n{agreed} of {len(rows)} numbers agree. In brackets: the percentile of the "
+            "published value among",
+            "ours over many root seeds; inside is the central 95 %, so 1 in 20 is outside by "
+            "chance.\n",
         )

@@ -28,20 +28,59 @@ ENGINES = ("local", "processes", "gpu", "cluster")
 
 def add(commands: Any) -> None:
     """Put the command on the parser."""
-    parser = _output.command(commands, "sweep", call, "many cases over any parameter, here or on a cluster", STORY)
+    parser = _output.command(
+        commands, "sweep", call, "many cases over any parameter, here or on a cluster", STORY
+    )
     parser.epilog = EXIT
     parser.add_argument("design", type=Path, metavar="DESIGN.toml", help="design file")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="folder of the sweep (default: runs/NAME, the design's name)")
-    parser.add_argument("--dry-run", action="store_true", help="say how many cases there are and about what they cost, and stop")
-    parser.add_argument("--engine", choices=ENGINES, help="who computes (default: local; cluster where a scheduler is named)")
-    parser.add_argument("--workers", type=int, metavar="N", help="processes of the engine of that name (default: every core)")
-    parser.add_argument("--scheduler", metavar="ADDRESS", help="address of a dask scheduler, such as tcp://host:8786")
-    parser.add_argument("--scheduler-file", type=Path, metavar="FILE", help="the file that `dask scheduler --scheduler-file` wrote")
     parser.add_argument(
-        "--memory", type=_output.size, metavar="SIZE", help="what all workers may use, such as 2GB (default: what is available)"
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="folder of the sweep (default: runs/NAME, the design's name)",
     )
-    parser.add_argument("--limit", type=float, metavar="SECONDS", help="what one chunk of cases may take before it is ended")
-    parser.add_argument("--retry-failed", action="store_true", help="compute shards in which a case failed again")
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="say how many cases there are and about what they cost, and stop",
+    )
+    parser.add_argument(
+        "--engine",
+        choices=ENGINES,
+        help="who computes (default: local; cluster where a scheduler is named)",
+    )
+    parser.add_argument(
+        "--workers",
+        type=int,
+        metavar="N",
+        help="processes of the engine of that name (default: every core)",
+    )
+    parser.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="address of a dask scheduler, such as tcp://host:8786",
+    )
+    parser.add_argument(
+        "--scheduler-file",
+        type=Path,
+        metavar="FILE",
+        help="the file that `dask scheduler --scheduler-file` wrote",
+    )
+    parser.add_argument(
+        "--memory",
+        type=_output.size,
+        metavar="SIZE",
+        help="what all workers may use, such as 2GB (default: what is available)",
+    )
+    parser.add_argument(
+        "--limit",
+        type=float,
+        metavar="SECONDS",
+        help="what one chunk of cases may take before it is ended",
+    )
+    parser.add_argument(
+        "--retry-failed", action="store_true", help="compute shards in which a case failed again"
+    )
 
 
 def call(given: argparse.Namespace) -> int:
@@ -67,16 +106,33 @@ def call(given: argparse.Namespace) -> int:
             progress=lambda report: progress(f"shard {report.number}"),
         )
     if given.json:
-        _output.say({"folder": done.folder, "cases": done.cases, "shards": done.shards, "computed": done.computed, "failed": done.failed})
+        _output.say(
+            {
+                "folder": done.folder,
+                "cases": done.cases,
+                "shards": done.shards,
+                "computed": done.computed,
+                "failed": done.failed,
+            }
+        )
     else:
-        kept = f", {done.shards - done.computed} of them there already" if done.computed < done.shards else ""
-        _output.line(f"{done.cases} cases in {done.shards} shards{kept}; {done.failed} cases failed", f"table in {folder}")
+        kept = (
+            f", {done.shards - done.computed} of them there already"
+            if done.computed < done.shards
+            else ""
+        )
+        _output.line(
+            f"{done.cases} cases in {done.shards} shards{kept}; {done.failed} cases failed",
+            f"table in {folder}",
+        )
     return 1 if done.failed else 0
 
 
 @contextmanager
 def _plain_warnings() -> Iterator[None]:
-    """Warnings as sentences, such as those on damaged shards, without the lines of code that they come from."""
+    """Warnings as sentences, such as those on damaged shards, without the lines of code that they
+    come from.
+    """
     before = warnings.formatwarning
     warnings.formatwarning = lambda message, *_, **__: f"whorl: {message}\n"
     try:
@@ -98,12 +154,20 @@ def _engine(given: argparse.Namespace) -> Any:
     named = given.scheduler is not None or given.scheduler_file is not None
     kind = given.engine or ("cluster" if named else "local")
     if named != (kind == "cluster"):
-        raise ValueError(f"engine must be cluster where a scheduler is named, and only there, but it is {kind}")
+        raise ValueError(
+            f"engine must be cluster where a scheduler is named, and only there, but it is {kind}"
+        )
     if given.workers is not None and kind != "processes":
-        raise ValueError(f"workers must be left out unless the engine is processes, but the engine is {kind}")
+        raise ValueError(
+            f"workers must be left out unless the engine is processes, but the engine is {kind}"
+        )
     if kind == "cluster":
         return sweep.Cluster(given.scheduler, scheduler_file=given.scheduler_file)
-    return {"local": sweep.InProcess, "gpu": sweep.Devices}[kind]() if kind != "processes" else sweep.Processes(given.workers)
+    return (
+        {"local": sweep.InProcess, "gpu": sweep.Devices}[kind]()
+        if kind != "processes"
+        else sweep.Processes(given.workers)
+    )
 
 
 def _plan_only(given: argparse.Namespace, plan: Any, workers: int) -> int:
@@ -114,7 +178,9 @@ def _plan_only(given: argparse.Namespace, plan: Any, workers: int) -> int:
     hours, rest = divmod(round(about["seconds"]), 3600)
     cores = f"{workers} core{'s' * (workers > 1)}"
     _output.line(
-        f"{about['cases']} cases of {about['shapes']} compiled shapes in {about['shards']} shards; {about['updates']:.3g} updates",
-        f"about {hours} h {rest // 60:02d} min {rest % 60:02d} s on {cores}, {about['bytes'] / 1e6:.3g} MB on the disk",
+        f"{about['cases']} cases of {about['shapes']} compiled shapes in {about['shards']} shards; "
+        f"{about['updates']:.3g} updates",
+        f"about {hours} h {rest // 60:02d} min {rest % 60:02d} s on {cores}, "
+        f"{about['bytes'] / 1e6:.3g} MB on the disk",
     )
     return 0

@@ -20,7 +20,9 @@ The auditor (python -P -m whorl_audit DIR) needs NumPy and pyarrow alone, not wh
 def add(commands: Any) -> None:
     """Put the command on the parser."""
     parser = _output.command(commands, "verify", call, "audit a run folder", STORY)
-    parser.add_argument("folder", type=Path, metavar="DIR", help="run folder, or the folder of one study")
+    parser.add_argument(
+        "folder", type=Path, metavar="DIR", help="run folder, or the folder of one study"
+    )
     parser.add_argument("--no-write", action="store_true", help="write no audit.json")
 
 
@@ -36,7 +38,12 @@ def call(given: argparse.Namespace) -> int:
         findings, notes = [*findings, *more], [*notes, *told]
     sound = all(finding["passed"] for finding in findings)
     if given.json:
-        told = {"findings": findings, "notes": notes, "not_covered": open_ends, "unwritten": said["unwritten"]}
+        told = {
+            "findings": findings,
+            "notes": notes,
+            "not_covered": open_ends,
+            "unwritten": said["unwritten"],
+        }
         _output.say({"folder": str(given.folder), "passed": sound, **told})
     else:
         _output.line(_study.audit_line(sound, findings), *(f"note        {one}" for one in notes))
@@ -51,6 +58,20 @@ def _again(folder: Path, findings: list[dict[str, Any]]) -> tuple[list[dict[str,
     _study.ready()
     try:
         return again.compare(folder, findings)
-    except (LookupError, OSError, TypeError, ValueError) as wrong:  # whatever passed the audit and still cannot be drawn
+    except (
+        LookupError,
+        OSError,
+        TypeError,
+        ValueError,
+    ) as wrong:  # whatever passed the audit and still cannot be drawn
         claim = "figures and page can be made again"
-        return [{"study": "", "claim": claim, "error": None, "tolerance": 0.0, "where": _output.spoken(wrong), "passed": False}], []
+        return [
+            {
+                "study": "",
+                "claim": claim,
+                "error": None,
+                "tolerance": 0.0,
+                "where": _output.spoken(wrong),
+                "passed": False,
+            }
+        ], []

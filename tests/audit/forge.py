@@ -1,4 +1,6 @@
-"""Run folders made from the audit's own recomputation, with small designs: something to audit, and to tamper with.
+"""Run folders made from the audit's own recomputation, with small designs.
+
+Something to audit, and to tamper with.
 
 A little noise on every computed value stands for the last bits in which another program differs.
 """
@@ -82,9 +84,18 @@ PARAMETERS = {
 }
 
 GATES = {
-    "structural": [("every operator has full rank", "rank.min", "==", 6), ("columns are conserved", "column_residual.max", "<", 1e-12)],
-    "threshold": [("the ratio tells the sign", "auc.lower", ">", 0.5), ("no statistic of this name", "nothing", "<", 1.0)],
-    "horizon": [("the account closes", "closure.trajectory.max", "<", 1e-14), ("weights stay inside", "weight.min", ">=", 1e-6)],
+    "structural": [
+        ("every operator has full rank", "rank.min", "==", 6),
+        ("columns are conserved", "column_residual.max", "<", 1e-12),
+    ],
+    "threshold": [
+        ("the ratio tells the sign", "auc.lower", ">", 0.5),
+        ("no statistic of this name", "nothing", "<", 1.0),
+    ],
+    "horizon": [
+        ("the account closes", "closure.trajectory.max", "<", 1e-14),
+        ("weights stay inside", "weight.min", ">=", 1e-6),
+    ],
 }
 
 
@@ -96,7 +107,11 @@ def make_tables(kind, parameters, noise=NOISE):
     for name, columns in expected.items():
         for column, one in columns.items():
             scale = np.abs(one.values) if one.scale is None else one.scale
-            spread = noise * scale * rng.uniform(-1, 1, one.values.shape) * (one.values != 0) if one.tolerance > 1e-12 else 0
+            spread = (
+                noise * scale * rng.uniform(-1, 1, one.values.shape) * (one.values != 0)
+                if one.tolerance > 1e-12
+                else 0
+            )
             tables[name][column] = one.values + spread
     return rederive(kind, parameters, tables)
 
@@ -107,7 +122,10 @@ def rederive(kind, parameters, tables):
         for column, one in formula(tables, parameters).items():
             tables[name][column] = one.values
     statistics = STATISTICS[kind](tables, parameters)
-    tables["statistics"] = {"name": np.array(list(statistics)), "value": np.array([float(one.values) for one in statistics.values()])}
+    tables["statistics"] = {
+        "name": np.array(list(statistics)),
+        "value": np.array([float(one.values) for one in statistics.values()]),
+    }
     return tables
 
 
@@ -115,16 +133,39 @@ def to_arrow(kind, name, table):
     columns = TABLES[kind][name]
     types = {"int64": pa.int64(), "double": pa.float64(), "string": pa.string()}
     fields = [pa.field(one.name, types[one.type], metadata={"role": one.role}) for one in columns]
-    return pa.table([pa.array(table[one.name].tolist(), types[one.type]) for one in columns], schema=pa.schema(fields))
+    return pa.table(
+        [pa.array(table[one.name].tolist(), types[one.type]) for one in columns],
+        schema=pa.schema(fields),
+    )
 
 
 def design_text(kind, parameters, quick=None):
-    lines = [f'name = "{kind}"', f'kind = "{kind}"', f'title = "A small {kind} study"', 'expected = "PASS"', "", "[parameters]"]
-    lines += [f'{name} = {{ value = {json.dumps(value)}, origin = "own" }}' for name, value in parameters.items()]
+    lines = [
+        f'name = "{kind}"',
+        f'kind = "{kind}"',
+        f'title = "A small {kind} study"',
+        'expected = "PASS"',
+        "",
+        "[parameters]",
+    ]
+    lines += [
+        f'{name} = {{ value = {json.dumps(value)}, origin = "own" }}'
+        for name, value in parameters.items()
+    ]
     if quick:
-        lines += ["", "[quick]", *(f"{name} = {json.dumps(value)}" for name, value in quick.items())]
+        lines += [
+            "",
+            "[quick]",
+            *(f"{name} = {json.dumps(value)}" for name, value in quick.items()),
+        ]
     for name, statistic, relation, bound in GATES[kind]:
-        gate = {"name": name, "statistic": statistic, "relation": relation, "bound": bound, "origin": "own"}
+        gate = {
+            "name": name,
+            "statistic": statistic,
+            "relation": relation,
+            "bound": bound,
+            "origin": "own",
+        }
         lines += ["", "[[gates]]", *(f"{key} = {json.dumps(value)}" for key, value in gate.items())]
     return "\n".join(lines) + "\n"
 
@@ -134,22 +175,40 @@ def gate_records(kind, statistics):
         value = statistics.get(statistic)
         passed = value is not None and RELATIONS[relation](value, bound)
         room = None if value is None else margin(relation, value, bound)
-        gate = {"name": name, "statistic": statistic, "relation": relation, "bound": bound, "origin": "own"}
+        gate = {
+            "name": name,
+            "statistic": statistic,
+            "relation": relation,
+            "bound": bound,
+            "origin": "own",
+        }
         yield gate | {"value": value, "passed": passed, "margin": room}
 
 
 def png(text):
     def chunk(kind, content):
-        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+        return (
+            struct.pack(">I", len(content))
+            + kind
+            + content
+            + struct.pack(">I", zlib.crc32(kind + content))
+        )
 
     pixels = zlib.compress(b"\0\0\0\0")
     head = struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0)
-    parts = [chunk(b"IHDR", head), chunk(b"tEXt", b"whorl-tables\0" + text.encode()), chunk(b"IDAT", pixels), chunk(b"IEND", b"")]
+    parts = [
+        chunk(b"IHDR", head),
+        chunk(b"tEXt", b"whorl-tables\0" + text.encode()),
+        chunk(b"IDAT", pixels),
+        chunk(b"IEND", b""),
+    ]
     return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
 
 
 def pdf(text):
-    return b"%PDF-1.4\n1 0 obj\n<< /Creator (x) /Keywords (" + text.encode() + b") >>\nendobj\n%%EOF\n"
+    return (
+        b"%PDF-1.4\n1 0 obj\n<< /Creator (x) /Keywords (" + text.encode() + b") >>\nendobj\n%%EOF\n"
+    )
 
 
 def write_study(path, kind, parameters, quick=None, registered=True):
@@ -158,13 +217,21 @@ def write_study(path, kind, parameters, quick=None, registered=True):
     (path / "figures").mkdir()
     (path / "design.toml").write_text(design_text(kind, parameters, quick))
     digest = sha256((path / "design.toml").read_bytes())
-    sources = dict.fromkeys(sorted((f"study/{kind}.py", "study/gates.py", "study/store.py")), "0" * 64)
+    sources = dict.fromkeys(
+        sorted((f"study/{kind}.py", "study/gates.py", "study/store.py")), "0" * 64
+    )
     lock = {"design": digest, "sources": sources} if registered else {}
     (path / "lock.json").write_text(json.dumps(lock))
     tables = make_tables(kind, parameters | (quick or {}))
     for name, table in tables.items():
         pq.write_table(to_arrow(kind, name, table), path / "tables" / f"{name}.parquet")
-    verdict = {"study": kind, "kind": kind, "title": f"A small {kind} study", "expected": "PASS", "quick": bool(quick)}
+    verdict = {
+        "study": kind,
+        "kind": kind,
+        "title": f"A small {kind} study",
+        "expected": "PASS",
+        "quick": bool(quick),
+    }
     verdict |= {
         "registered": registered and not quick,
         "why_unregistered": None if registered and not quick else "it is quick, or has no lock",
@@ -184,9 +251,16 @@ def write_figure(stem, hashes):
 def judge(path, kind):
     """Evaluate the gates on the statistics that are there."""
     table = pq.ParquetFile(path / "tables" / "statistics.parquet").read()
-    gates = list(gate_records(kind, dict(zip(table["name"].to_pylist(), table["value"].to_pylist(), strict=True))))
+    gates = list(
+        gate_records(
+            kind, dict(zip(table["name"].to_pylist(), table["value"].to_pylist(), strict=True))
+        )
+    )
     verdict = json.loads((path / "verdict.json").read_text())
-    verdict |= {"gates": gates, "verdict": "PASS" if all(gate["passed"] for gate in gates) else "FAIL"}
+    verdict |= {
+        "gates": gates,
+        "verdict": "PASS" if all(gate["passed"] for gate in gates) else "FAIL",
+    }
     (path / "verdict.json").write_text(json.dumps(verdict))
 
 
@@ -199,17 +273,33 @@ def rehash(root):
     for path in study_folders(root):
         verdict = json.loads((path / "verdict.json").read_text())
         files = sorted((path / "tables").glob("*.parquet"))
-        verdict["design"], verdict["lock"] = (sha256((path / name).read_bytes()) for name in ("design.toml", "lock.json"))
-        verdict["tables"] = {file.stem: {"sha256": sha256(file.read_bytes()), "rows": pq.read_metadata(file).num_rows} for file in files}
+        verdict["design"], verdict["lock"] = (
+            sha256((path / name).read_bytes()) for name in ("design.toml", "lock.json")
+        )
+        verdict["tables"] = {
+            file.stem: {
+                "sha256": sha256(file.read_bytes()),
+                "rows": pq.read_metadata(file).num_rows,
+            }
+            for file in files
+        }
         (path / "verdict.json").write_text(json.dumps(verdict))
 
 
 def seal(root, version=VERSION):
-    """Make all hashes and all that repeats the studies anew, so that only recomputation can find what was changed."""
+    """Make all hashes and all that repeats the studies anew, so that only recomputation can find
+    what was changed.
+    """
     rehash(root)
-    verdicts = {path.name: json.loads((path / "verdict.json").read_text()) for path in study_folders(root)}
+    verdicts = {
+        path.name: json.loads((path / "verdict.json").read_text()) for path in study_folders(root)
+    }
     fields = ("verdict", "expected", "registered", "quick")
-    summary = {"studies": {kind: {name: verdict[name] for name in fields} for kind, verdict in verdicts.items()}}
+    summary = {
+        "studies": {
+            kind: {name: verdict[name] for name in fields} for kind, verdict in verdicts.items()
+        }
+    }
     (root / "summary.json").write_text(json.dumps(summary))
     (root / "environment.json").write_text(json.dumps(environment(root, verdicts, version)))
     describe(root, verdicts)
@@ -222,7 +312,11 @@ def environment(root, verdicts, version):
     words = dict.fromkeys(("device", "python", "platform", "machine", "processor"), "forged")
     return words | {
         "whorl": version,
-        "sources": sha256("".join(digest for lock in locks for digest in lock.get("sources", {}).values()).encode()),
+        "sources": sha256(
+            "".join(
+                digest for lock in locks for digest in lock.get("sources", {}).values()
+            ).encode()
+        ),
         "designs": {name: verdict["design"] for name, verdict in verdicts.items()},
         "quick": any(verdict["quick"] for verdict in verdicts.values()),
         "packages": dict.fromkeys(("equinox", "jax", "jaxlib", "numpy", "pyarrow", "scipy"), "1.0"),
@@ -234,7 +328,10 @@ def describe(root, verdicts):
     """The crate."""
     said = json.loads((root / "environment.json").read_text())
     files = {name: root / name for name in names_in(root) if name != crate.NAME}
-    told = (f"{name}: {one['verdict']}{'' if one['registered'] else ' (UNREGISTERED)'}" for name, one in verdicts.items())
+    told = (
+        f"{name}: {one['verdict']}{'' if one['registered'] else ' (UNREGISTERED)'}"
+        for name, one in verdicts.items()
+    )
     folder = {
         "@id": "./",
         "@type": "Dataset",
@@ -246,13 +343,21 @@ def describe(root, verdicts):
         "datePublished": "2000-01-01",
         "license": {"@id": "#licence"},
     }
-    graph = [folder, {"@id": "#licence", "@type": "CreativeWork"}, *crate._entities(files, said).values()]
-    (root / crate.NAME).write_text(json.dumps({"@context": f"{crate.STANDARD}/context", "@graph": graph}))
+    graph = [
+        folder,
+        {"@id": "#licence", "@type": "CreativeWork"},
+        *crate._entities(files, said).values(),
+    ]
+    (root / crate.NAME).write_text(
+        json.dumps({"@context": f"{crate.STANDARD}/context", "@graph": graph})
+    )
 
 
 def names_in(root):
     names = sorted(file.relative_to(root).as_posix() for file in root.rglob("*") if file.is_file())
-    return [name for name in names if name != "manifest-sha256.txt" and Path(name).name != "audit.json"]
+    return [
+        name for name in names if name != "manifest-sha256.txt" and Path(name).name != "audit.json"
+    ]
 
 
 def write_manifest(root):

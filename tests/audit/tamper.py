@@ -1,4 +1,7 @@
-"""Changes to a run folder, one at a time, each undone afterwards; and the question whether the audit finds them."""
+"""Changes to a run folder, one at a time, each undone afterwards.
+
+And the question whether the audit finds them.
+"""
 
 import json
 from contextlib import contextmanager
@@ -14,13 +17,18 @@ from whorl_audit.schema import TABLES
 
 
 def finds(root, study=None):
-    """Whether the audit of a folder (or of one of its studies) has a claim that fails; it stops at the first."""
+    """Whether the audit of a folder (or of one of its studies) has a claim that fails.
+
+    It stops at the first.
+    """
     try:
         paths = folder.studies(root) if study is None else [root / study]
         studies = [folder.read(path) for path in paths]
         if any(not finding.passed for one in studies for finding in whorl_audit.check_study(one)):
             return True
-        return study is None and any(not finding.passed for finding in whorl_audit.check_folder(root, studies))
+        return study is None and any(
+            not finding.passed for finding in whorl_audit.check_folder(root, studies)
+        )
     except whorl_audit.UnreadableError:
         return True
 
@@ -45,7 +53,10 @@ def columns(root):
 
 
 def changed(value, kind, rng):
-    """Another value: a word misspelt, a whole number off by a few, a real number off by a millionth or more."""
+    """Another value.
+
+    A word misspelt, a whole number off by a few, a real number off by a millionth or more.
+    """
     if kind == "string":
         return value + "x" if rng.random() < 0.5 else value[:-1]
     if kind == "int64":
@@ -75,7 +86,11 @@ def rearranged(table, how, rng):
         rows[[first, second]] = rows[[second, first]]
         return table.take(rows)
     real = [field.name for field in table.schema if str(field.type) == "double"]
-    return with_value(table, str(rng.choice(real)), int(first), float("nan")) if real else rearranged(table, "dropped", rng)
+    return (
+        with_value(table, str(rng.choice(real)), int(first), float("nan"))
+        if real
+        else rearranged(table, "dropped", rng)
+    )
 
 
 def table_change_is_found(root, study, name, change):
@@ -87,7 +102,10 @@ def table_change_is_found(root, study, name, change):
         pq.write_table(change(stored), file)
         said = json.loads(verdict.read_text())
         content = file.read_bytes()
-        said["tables"][name] = {"sha256": folder.sha256(content), "rows": pq.read_metadata(file).num_rows}
+        said["tables"][name] = {
+            "sha256": folder.sha256(content),
+            "rows": pq.read_metadata(file).num_rows,
+        }
         verdict.write_text(json.dumps(said))
         return finds(root, study)
 
@@ -116,7 +134,9 @@ def file_change_is_found(root, path, rng):
 
 
 def consistent_change_is_found(root, kind, table, column, rng):
-    """Change a value and make all that is derived from it anew, statistics, gates, verdict and hashes: only the physics can tell."""
+    """Change a value and make all that is derived from it anew, statistics, gates, verdict and
+    hashes: only the physics can tell.
+    """
     path = root / kind
     files = [*(path / "tables").glob("*.parquet"), path / "verdict.json", *root.glob("*.*")]
     with kept(*files):

@@ -1,4 +1,6 @@
-"""Anywhere within the ranges that a design may use, a run that nobody changed passes its audit, or is refused in one sentence."""
+"""Anywhere within the ranges that a design may use, a run that nobody changed passes its audit, or
+is refused in one sentence.
+"""
 
 import math
 import random
@@ -27,7 +29,11 @@ def drawn(kind, rng):
     given = {"seed": rng.randrange(2**40), "concentration": log_uniform(rng, 1e-3, 1e6)}
     if kind == "structural":
         leak = log_uniform(rng, 1e-6, 1e6)
-        examples = {f"{sign}_{end}": composition(rng) for sign in ("negative", "positive") for end in ("start", "target")}
+        examples = {
+            f"{sign}_{end}": composition(rng)
+            for sign in ("negative", "positive")
+            for end in ("start", "target")
+        }
         return given | examples | {
             "floor": log_uniform(rng, 0.01, 0.9),
             "column_concentration": log_uniform(rng, 0.1, 1e3),
@@ -38,10 +44,20 @@ def drawn(kind, rng):
             "rank_tol": log_uniform(rng, 1e-24, 0.5),
             "steps": [log_uniform(rng, 1e-5, 1e-3), log_uniform(rng, 2e-3, 1.0)],
         }  # fmt: skip
-    given |= {"floor": log_uniform(rng, 1e-9, 1.0), "betas": [rng.choice([0.0, log_uniform(rng, 1e-3, 100.0)])]}
+    given |= {
+        "floor": log_uniform(rng, 1e-9, 1.0),
+        "betas": [rng.choice([0.0, log_uniform(rng, 1e-3, 100.0)])],
+    }
     if kind == "threshold":
-        return given | {"finite_step": log_uniform(rng, 1e-8, 1.0), "rank_tol": log_uniform(rng, 1e-24, 0.01)}
-    scales, leak, omega = [log_uniform(rng, 1e-9, 1.0)], log_uniform(rng, 1e-6, 1e6), log_uniform(rng, 1e-3, 1e3)
+        return given | {
+            "finite_step": log_uniform(rng, 1e-8, 1.0),
+            "rank_tol": log_uniform(rng, 1e-24, 0.01),
+        }
+    scales, leak, omega = (
+        [log_uniform(rng, 1e-9, 1.0)],
+        log_uniform(rng, 1e-6, 1e6),
+        log_uniform(rng, 1e-3, 1e3),
+    )
     return given | {"scales": scales, "leak": leak, "omega": omega}
 
 

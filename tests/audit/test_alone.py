@@ -1,4 +1,7 @@
-"""The audit stands alone: it runs where neither jax nor whorl can be imported, and its sources name neither."""
+"""The audit stands alone.
+
+It runs where neither jax nor whorl can be imported, and its sources name neither.
+"""
 
 import ast
 import subprocess
@@ -27,12 +30,20 @@ sys.path.insert(0, {str(SOURCE.parent)!r})
 
 
 def behind_the_wall(script, *arguments):
-    return subprocess.run([sys.executable, "-c", BLOCKED + script, *arguments], capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [sys.executable, "-c", BLOCKED + script, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def test_it_runs_where_neither_jax_nor_whorl_can_be_imported(tmp_path):
     run = forge.write_run(tmp_path / "run")
-    done = behind_the_wall("sys.argv[0] = 'whorl_audit'\nrunpy.run_module('whorl_audit', run_name='__main__')", str(run))
+    done = behind_the_wall(
+        "sys.argv[0] = 'whorl_audit'\nrunpy.run_module('whorl_audit', run_name='__main__')",
+        str(run),
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert "structural" in done.stdout
 
@@ -50,7 +61,9 @@ def imports(source):
             yield (node.module or "").partition(".")[0]
 
 
-@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: path.relative_to(SOURCE).as_posix())
+@pytest.mark.parametrize(
+    "path", sorted(SOURCE.rglob("*.py")), ids=lambda path: path.relative_to(SOURCE).as_posix()
+)
 def test_a_file_imports_numpy_a_table_reader_and_the_standard_library_only(path):
     assert set(imports(path.read_text())) <= ALLOWED
     assert len(path.read_text().splitlines()) < 300

@@ -38,7 +38,10 @@ MANIFEST_FAULTS = {
     "the manifest can be read": lambda lines: [*lines, "nonsense"],
     "the manifest lists every file": lambda lines: lines[1:],
     "every file that the manifest lists exists": lambda lines: [*lines, "0" * 64 + "  nothing.txt"],
-    "every file has the SHA-256 that the manifest gives": lambda lines: ["0" * 64 + lines[0][64:], *lines[1:]],
+    "every file has the SHA-256 that the manifest gives": lambda lines: [
+        "0" * 64 + lines[0][64:],
+        *lines[1:],
+    ],
 }
 
 
@@ -51,7 +54,15 @@ def test_a_wrong_manifest_is_found(run, claim):
     assert failed(manifest.check(run)) == []
 
 
-@pytest.mark.parametrize("line", ["{0}  ../elsewhere.txt", "{0}  /elsewhere.txt", "{0}  environment.json", "{0} environment.json"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{0}  ../elsewhere.txt",
+        "{0}  /elsewhere.txt",
+        "{0}  environment.json",
+        "{0} environment.json",
+    ],
+)
 def test_a_line_that_leaves_the_folder_or_repeats_itself_is_found(run, line):
     path = run / manifest.NAME
     with tamper.kept(path):
@@ -74,7 +85,9 @@ def consistently(said):
     gate = said["gates"][0]
     value = gate["value"] * (1 + 1e-6) + 1e-9
     passed = verdict.RELATIONS[gate["relation"]](value, gate["bound"])
-    gate.update(value=value, margin=verdict.margin(gate["relation"], value, gate["bound"]), passed=passed)
+    gate.update(
+        value=value, margin=verdict.margin(gate["relation"], value, gate["bound"]), passed=passed
+    )
 
 
 VERDICT_FAULTS = {
@@ -98,11 +111,17 @@ VERDICT_FAULTS = {
     "statistic of a gate": lambda said: said["gates"][0].update(statistic="rows.tasks"),
     "bound of a gate": lambda said: said["gates"][0].update(bound=said["gates"][0]["bound"] * 2),
     "relation of a gate": lambda said: said["gates"][0].update(relation="!="),
-    "value of a gate": lambda said: said["gates"][0].update(value=said["gates"][0]["value"] * (1 + 1e-6) + 1e-20),
+    "value of a gate": lambda said: said["gates"][0].update(
+        value=said["gates"][0]["value"] * (1 + 1e-6) + 1e-20
+    ),
     "value of a gate and what follows": consistently,
     "value of a gate that is none": lambda said: said["gates"][0].update(value="much"),
-    "outcome of a gate": lambda said: said["gates"][0].update(passed=not said["gates"][0]["passed"]),
-    "margin of a gate": lambda said: said["gates"][0].update(margin=said["gates"][0]["margin"] + 1e-6),
+    "outcome of a gate": lambda said: said["gates"][0].update(
+        passed=not said["gates"][0]["passed"]
+    ),
+    "margin of a gate": lambda said: said["gates"][0].update(
+        margin=said["gates"][0]["margin"] + 1e-6
+    ),
     "margin of a gate that is none": lambda said: said["gates"][0].update(margin=None),
 }
 
@@ -135,7 +154,14 @@ def test_a_summary_of_other_studies_is_found(run):
 
 @pytest.mark.parametrize(
     ("relation", "value", "margin"),
-    [("<", 1.0, 2.0), ("<=", 4.0, -1.0), (">", 4.0, 1.0), (">=", 1.0, -2.0), ("==", 3.0, 0.0), ("==", 2.0, -1.0)],
+    [
+        ("<", 1.0, 2.0),
+        ("<=", 4.0, -1.0),
+        (">", 4.0, 1.0),
+        (">=", 1.0, -2.0),
+        ("==", 3.0, 0.0),
+        ("==", 2.0, -1.0),
+    ],
 )
 def test_a_margin_is_negative_outside_the_bound(relation, value, margin):
     assert verdict.margin(relation, value, 3.0) == margin
@@ -145,8 +171,14 @@ def test_a_margin_is_negative_outside_the_bound(relation, value, margin):
 
 LOCKS = {
     "is empty": (lambda lock: lock.clear(), "a run that says it is registered is"),
-    "is of another design": (lambda lock: lock.update(design="0" * 64), "a run that says it is registered is"),
-    "has no hashes": (lambda lock: lock.update(sources={"src/one.py": "none"}), "the lock holds hashes"),
+    "is of another design": (
+        lambda lock: lock.update(design="0" * 64),
+        "a run that says it is registered is",
+    ),
+    "has no hashes": (
+        lambda lock: lock.update(sources={"src/one.py": "none"}),
+        "the lock holds hashes",
+    ),
     "has no sources": (lambda lock: lock.pop("sources"), "the lock holds hashes"),
 }
 
@@ -167,7 +199,11 @@ def test_a_run_without_a_lock_passes_unregistered(tmp_path):
 
 
 def test_a_quick_run_is_audited_with_its_own_values(tmp_path):
-    for kind, quick in (("structural", {"families": 2, "depths": [3]}), ("threshold", {"families": 4}), ("horizon", {"epochs": 1})):
+    for kind, quick in (
+        ("structural", {"families": 2, "depths": [3]}),
+        ("threshold", {"families": 4}),
+        ("horizon", {"epochs": 1}),
+    ):
         forge.write_study(tmp_path / kind, kind, forge.PARAMETERS[kind], quick=quick)
     forge.seal(tmp_path)
     assert whorl_audit.audit(tmp_path).failures == ()
@@ -231,14 +267,27 @@ def test_a_table_that_is_missing_unknown_or_unreadable_is_found(run):
 @pytest.mark.parametrize("names", [{"rank.min": "rank.least"}, {"rank.min": "rows.modes"}])
 def test_a_statistic_of_another_name_is_found(run, names):
     def change(stored):
-        return stored.set_column(0, stored.schema.field(0), pa.array([names.get(name, name) for name in stored[0].to_pylist()]))
+        return stored.set_column(
+            0,
+            stored.schema.field(0),
+            pa.array([names.get(name, name) for name in stored[0].to_pylist()]),
+        )
 
     assert tamper.table_change_is_found(run, "structural", "statistics", change)
 
 
-@pytest.mark.parametrize("arranged", [lambda rows: [1, 0, *rows[2:]], lambda rows: rows[:-1]], ids=["swapped", "without the last"])
+@pytest.mark.parametrize(
+    "arranged",
+    [lambda rows: [1, 0, *rows[2:]], lambda rows: rows[:-1]],
+    ids=["swapped", "without the last"],
+)
 def test_statistics_in_another_order_and_too_few_are_found(run, arranged):
-    assert tamper.table_change_is_found(run, "structural", "statistics", lambda stored: stored.take(arranged(list(range(len(stored))))))
+    assert tamper.table_change_is_found(
+        run,
+        "structural",
+        "statistics",
+        lambda stored: stored.take(arranged(list(range(len(stored))))),
+    )
 
 
 def test_a_text_copy_must_say_what_its_table_says(run):
@@ -249,13 +298,21 @@ def test_a_text_copy_must_say_what_its_table_says(run):
     columns = {name: table[name].to_numpy(zero_copy_only=False) for name in table.column_names}
     columns["policy"] = np.array(table["policy"].to_pylist())
     assert copies.fault(text, columns) is None
-    assert copies.fault(text.replace("adaptive", "adoptive", 1), columns) == "policy at row 2 differs"
+    assert (
+        copies.fault(text.replace("adaptive", "adoptive", 1), columns) == "policy at row 2 differs"
+    )
     assert copies.fault(text.replace("gap", "gasp", 1), columns) == "its columns differ"
     assert copies.fault(text.replace("gap", "aap", 1), columns) == "its columns differ"
     assert copies.fault("\n".join(text.splitlines()[:-1]), columns) == "its rows differ"
-    assert copies.fault("\n".join([text.rstrip(), text.splitlines()[-1]]), columns) == "its rows differ"
+    assert (
+        copies.fault("\n".join([text.rstrip(), text.splitlines()[-1]]), columns)
+        == "its rows differ"
+    )
     assert copies.fault(text.rstrip() + ",1", columns) == "its rows differ"
-    assert copies.fault(text.replace("step_matched", "step_matched_but_longer", 1), columns) == "policy at row 0 differs"
+    assert (
+        copies.fault(text.replace("step_matched", "step_matched_but_longer", 1), columns)
+        == "policy at row 0 differs"
+    )
     digit = text.rindex("1") if text.rindex("1") > text.rindex("2") else text.rindex("2")
     assert copies.fault(text[:digit] + "7" + text[digit + 1 :], columns)
 
@@ -278,27 +335,53 @@ def test_a_figure_says_from_which_tables_it_was_drawn(tmp_path):
     hashes = {"tasks": "a" * 64, "modes": "b" * 64}
     text = json.dumps({"tasks": "a" * 64})
     escaped = text.replace("{", "\\173").replace("}", "\\}")
-    utf16 = b"%PDF-1.4\n<< /Keywords <" + ("\ufeff" + text).encode("utf-16-be").hex().encode() + b"> >>"
-    for name, content in {"a.png": forge.png(text), "b.pdf": forge.pdf(text), "c.pdf": forge.pdf(escaped), "d.pdf": utf16}.items():
+    utf16 = (
+        b"%PDF-1.4\n<< /Keywords <" + ("\ufeff" + text).encode("utf-16-be").hex().encode() + b"> >>"
+    )
+    for name, content in {
+        "a.png": forge.png(text),
+        "b.pdf": forge.pdf(text),
+        "c.pdf": forge.pdf(escaped),
+        "d.pdf": utf16,
+    }.items():
         (tmp_path / name).write_bytes(content)
         assert figures.fault(tmp_path / name, hashes) is None
-        assert figures.fault(tmp_path / name, hashes | {"tasks": "c" * 64}) == "it was drawn from another table tasks"
+        assert (
+            figures.fault(tmp_path / name, hashes | {"tasks": "c" * 64})
+            == "it was drawn from another table tasks"
+        )
 
 
 @pytest.mark.parametrize("name", ["horizon.png", "horizon.pdf"])
-@pytest.mark.parametrize("content", [b"", b"%PDF-1.4", b"\x89PNG\r\n\x1a\n", forge.png("{}"), forge.pdf("no JSON"), forge.pdf("[]")])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"%PDF-1.4",
+        b"\x89PNG\r\n\x1a\n",
+        forge.png("{}"),
+        forge.pdf("no JSON"),
+        forge.pdf("[]"),
+    ],
+)
 def test_a_figure_that_says_nothing_is_found(tmp_path, name, content):
     (tmp_path / "figures").mkdir()
     (tmp_path / "figures" / name).write_bytes(content)
-    assert failed(figures.check(tmp_path, "horizon", {})) == ["every figure was drawn from these tables"]
+    assert failed(figures.check(tmp_path, "horizon", {})) == [
+        "every figure was drawn from these tables"
+    ]
 
 
 # --- errors and tolerances
 
 
 def test_an_error_is_measured_by_its_scale():
-    assert Expected(np.array([2.0, 0.0]), 0.1).errors(np.array([2.2, 0.3])) == pytest.approx([0.1, 0.3])
-    assert Expected(np.array([2.0]), 0.1, np.array([4.0])).errors(np.array([2.2])) == pytest.approx([0.05])
+    assert Expected(np.array([2.0, 0.0]), 0.1).errors(np.array([2.2, 0.3])) == pytest.approx(
+        [0.1, 0.3]
+    )
+    assert Expected(np.array([2.0]), 0.1, np.array([4.0])).errors(np.array([2.2])) == pytest.approx(
+        [0.05]
+    )
 
 
 @pytest.mark.parametrize("error", [float("nan"), float("inf"), 1.1])

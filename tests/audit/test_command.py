@@ -20,7 +20,13 @@ def test_a_sound_folder_ends_with_zero_and_a_record_in_every_study(run, capsys):
     for kind in forge.PARAMETERS:
         record = json.loads((run / kind / "audit.json").read_text())
         assert (record["study"], record["passed"]) == (kind, True)
-        assert set(record["study_findings"][0]) == {"claim", "error", "tolerance", "where", "passed"}
+        assert set(record["study_findings"][0]) == {
+            "claim",
+            "error",
+            "tolerance",
+            "where",
+            "passed",
+        }
     assert not list(run.rglob(".audit*"))
 
 
@@ -67,7 +73,9 @@ def spoil(name, text):
 UNREADABLE = {
     "must be TOML": spoil("design.toml", "name = "),
     "must be one of structural, threshold, horizon": spoil("design.toml", 'kind = "other"'),
-    "parameters must be those of the kind": spoil("design.toml", 'kind = "structural"\n[parameters]\nseed = { value = 1 }'),
+    "parameters must be those of the kind": spoil(
+        "design.toml", 'kind = "structural"\n[parameters]\nseed = { value = 1 }'
+    ),
     "must be a table": spoil("design.toml", 'kind = "structural"\nparameters = 3'),
     "verdict.json must be JSON": spoil("verdict.json", "{"),
     "lock.json must hold a JSON object": spoil("lock.json", "[]"),
@@ -102,7 +110,9 @@ def test_a_parameter_without_sense_is_named(run, capsys, name, value, rule):
     path = run / "structural" / "design.toml"
     with tamper.kept(path):
         given = json.dumps(forge.PARAMETERS["structural"][name])
-        path.write_text(path.read_text().replace(f"{name} = {{ value = {given}", f"{name} = {{ value = {value}"))
+        path.write_text(
+            path.read_text().replace(f"{name} = {{ value = {given}", f"{name} = {{ value = {value}")
+        )
         assert main([str(run)]) == 2
     assert f"{name} must " in (said := capsys.readouterr().err)
     assert rule in said
@@ -127,4 +137,6 @@ def test_a_folder_that_cannot_be_written_is_said_to_be(run, capsys):
 
 def test_a_study_that_cannot_be_followed_to_its_end_fails(run, monkeypatch):
     monkeypatch.setattr(whorl_audit.values, "check", lambda *_: 1 / 0)
-    assert [finding.claim for finding in whorl_audit.audit(run / "horizon").failures] == ["the study can be followed to its end"]
+    assert [finding.claim for finding in whorl_audit.audit(run / "horizon").failures] == [
+        "the study can be followed to its end"
+    ]

@@ -1,4 +1,7 @@
-"""A folder that a stranger sends: only regular files inside it are read, none without end, and each refusal is one sentence."""
+"""A folder that a stranger sends.
+
+Only regular files inside it are read, none without end, and each refusal is one sentence.
+"""
 
 import errno
 import json
@@ -20,8 +23,10 @@ from whorl_audit import copies, files, layout
 from whorl_cli import _child
 
 SMALL = {
-    "threshold": forge.PARAMETERS["threshold"] | {"families": 2, "depths": [1], "betas": [0.0, 2.0], "resamples": 3},
-    "structural": forge.PARAMETERS["structural"] | {"families": 1, "depths": [1], "updates": 1, "omegas": [0.5]},
+    "threshold": forge.PARAMETERS["threshold"]
+    | {"families": 2, "depths": [1], "betas": [0.0, 2.0], "resamples": 3},
+    "structural": forge.PARAMETERS["structural"]
+    | {"families": 1, "depths": [1], "updates": 1, "omegas": [0.5]},
 }
 STRANGE = "the folder holds what a run writes, and nothing else"
 
@@ -47,10 +52,15 @@ def failures(root):
 
 
 def whorl(*words, **options):
-    """The command as its script starts it: the folder of the script is on the path, and the current one is not."""
+    """The command as its script starts it.
+
+    The folder of the script is on the path, and the current one is not.
+    """
     script = "import sys, whorl_cli; sys.exit(whorl_cli.main())"
     command = [sys.executable, "-P", "-c", script, *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, **options)
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=120, **options
+    )
 
 
 # --- nothing in the folder is run
@@ -72,11 +82,15 @@ TRAPS = (
 def test_nothing_in_the_folder_is_imported_by_whoever_stands_in_it(run, tmp_path):
     (run / "whorl_audit").mkdir()
     for name in TRAPS:
-        (run / f"{name}.py").write_text(f"open({str(tmp_path / 'sprung')!r}, 'a').write({name!r} + '\\n')\n")
+        (run / f"{name}.py").write_text(
+            f"open({str(tmp_path / 'sprung')!r}, 'a').write({name!r} + '\\n')\n"
+        )
     done = whorl("verify", ".", "--json", cwd=run)
     assert not (tmp_path / "sprung").exists()
     assert (done.returncode, done.stderr) == (1, "")
-    assert [one["claim"] for one in json.loads(done.stdout)["findings"] if not one["passed"]] == [STRANGE]
+    assert [one["claim"] for one in json.loads(done.stdout)["findings"] if not one["passed"]] == [
+        STRANGE
+    ]
 
 
 def test_an_innocent_module_in_the_current_folder_disturbs_nothing(run, tmp_path):
@@ -87,16 +101,25 @@ def test_an_innocent_module_in_the_current_folder_disturbs_nothing(run, tmp_path
 
 def test_the_trap_works(run, tmp_path):
     (run / "numpy.py").write_text(f"open({str(tmp_path / 'sprung')!r}, 'w')\n")
-    subprocess.run([sys.executable, "-m", "whorl_audit", "."], cwd=run, capture_output=True, check=False)
+    subprocess.run(
+        [sys.executable, "-m", "whorl_audit", "."], cwd=run, capture_output=True, check=False
+    )
     assert (tmp_path / "sprung").exists()
 
 
-def test_a_child_and_its_children_look_in_no_folder_that_depends_on_where_they_stand(monkeypatch, tmp_path):
+def test_a_child_and_its_children_look_in_no_folder_that_depends_on_where_they_stand(
+    monkeypatch, tmp_path
+):
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["", ".", "src", str(tmp_path)]))
     (tmp_path / "json.py").write_text("raise SystemExit('not this one')")
     grandchild = "import subprocess, sys; sys.exit(subprocess.run([sys.executable, '-c', 'import sys; print(sys.path)']).returncode)"
     done = subprocess.run(
-        _child.python_command("-c", grandchild), env=_child.environment(), cwd=os.path.sep, capture_output=True, text=True, check=True
+        _child.python_command("-c", grandchild),
+        env=_child.environment(),
+        cwd=os.path.sep,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     path = done.stdout.strip().strip("[]").replace("'", "").split(", ")
     assert str(tmp_path) in path
@@ -107,7 +130,10 @@ def test_a_child_and_its_children_look_in_no_folder_that_depends_on_where_they_s
 
 
 def test_a_design_at_the_root_hides_no_study_from_the_audit(run, capsys):
-    """A whole study copied to the root, the manifest gone, a verdict below changed: no hash was made anew."""
+    """A whole study copied to the root, the manifest gone, a verdict below changed.
+
+    No hash was made anew.
+    """
     for name in ("design.toml", "lock.json", "verdict.json"):
         shutil.copy(run / "threshold" / name, run / name)
     shutil.copytree(run / "threshold" / "tables", run / "tables")
@@ -133,7 +159,14 @@ def test_a_folder_without_its_manifest_is_refused_and_never_sealed(run, capsys):
 
 
 @pytest.mark.parametrize(
-    "name", ["notes.txt", "threshold/notes.txt", "threshold/tables/.hidden.parquet", "other/verdict.json", "tables/x.csv"]
+    "name",
+    [
+        "notes.txt",
+        "threshold/notes.txt",
+        "threshold/tables/.hidden.parquet",
+        "other/verdict.json",
+        "tables/x.csv",
+    ],
 )
 def test_what_no_run_writes_is_named(run, name):
     (run / name).parent.mkdir(exist_ok=True)
@@ -153,7 +186,14 @@ def link(path, target):
 
 
 @pytest.mark.parametrize(
-    "name", ["threshold/tables/tasks.parquet", "threshold/figures/threshold.png", "environment.json", "threshold/tables", "threshold"]
+    "name",
+    [
+        "threshold/tables/tasks.parquet",
+        "threshold/figures/threshold.png",
+        "environment.json",
+        "threshold/tables",
+        "threshold",
+    ],
 )
 def test_a_link_out_of_the_folder_is_no_part_of_it(run, tmp_path, name):
     link(run / name, tmp_path / "elsewhere")
@@ -169,16 +209,28 @@ def test_a_link_in_place_of_a_record_is_refused(run, tmp_path, capsys, name):
     assert said.endswith(": it is a link\n")
 
 
-NAMES = ["design.toml", "verdict.json", "lock.json", "tables/tasks.parquet", "figures/one.png", "figures/one.pdf", "tables/tasks.csv"]
+NAMES = [
+    "design.toml",
+    "verdict.json",
+    "lock.json",
+    "tables/tasks.parquet",
+    "figures/one.png",
+    "figures/one.pdf",
+    "tables/tasks.csv",
+]
 
 
-@pytest.mark.parametrize("name", [*(f"threshold/{name}" for name in NAMES), "manifest-sha256.txt", "summary.json"])
+@pytest.mark.parametrize(
+    "name", [*(f"threshold/{name}" for name in NAMES), "manifest-sha256.txt", "summary.json"]
+)
 @pytest.mark.parametrize("special", ["pipe", "endless"])
 def test_a_pipe_or_a_device_never_keeps_the_audit_waiting(run, capsys, name, special):
     (run / name).unlink(missing_ok=True)
     os.mkfifo(run / name) if special == "pipe" else (run / name).symlink_to("/dev/zero")
     ended = []
-    thread = threading.Thread(target=lambda: ended.append(command.main([str(run), "--no-write"])), daemon=True)
+    thread = threading.Thread(
+        target=lambda: ended.append(command.main([str(run), "--no-write"])), daemon=True
+    )
     thread.start()
     thread.join(60)
     assert ended in ([1], [2])
@@ -209,7 +261,10 @@ def sparse(path, size):
         file.truncate(size)
 
 
-@pytest.mark.parametrize(("name", "limit"), [("design.toml", files.DESIGN), ("verdict.json", files.TEXT), ("lock.json", files.TEXT)])
+@pytest.mark.parametrize(
+    ("name", "limit"),
+    [("design.toml", files.DESIGN), ("verdict.json", files.TEXT), ("lock.json", files.TEXT)],
+)
 def test_a_record_of_gigabytes_is_refused_by_its_size(run, capsys, name, limit):
     sparse(run / "threshold" / name, 2 << 30)
     assert command.main([str(run)]) == 2
@@ -237,7 +292,9 @@ def test_a_folder_of_too_many_names_is_refused(run, capsys, monkeypatch):
 def test_a_file_that_grows_while_it_is_read_ends_at_the_limit(tmp_path, monkeypatch):
     (tmp_path / "one").write_bytes(b"x" * 100)
     real = os.fstat
-    monkeypatch.setattr(files.os, "fstat", lambda number: os.stat_result([*real(number)[:6], 1, *real(number)[7:]]))
+    monkeypatch.setattr(
+        files.os, "fstat", lambda number: os.stat_result([*real(number)[:6], 1, *real(number)[7:]])
+    )
     with pytest.raises(whorl_audit.UnreadableError, match="at most 50 bytes"):
         files.read_bytes(tmp_path / "one", 50)
 
@@ -275,7 +332,13 @@ def test_toml_without_end_is_refused_before_anything_is_built(run, capsys, kind)
 
 
 @pytest.mark.parametrize(
-    "text", ['a = "1.2.3"\n' * 40, "a = [" + "1.5, " * 100 + "]", "# " + "a." * 100, 'note = """\n' + "a.b." * 100 + '"""']
+    "text",
+    [
+        'a = "1.2.3"\n' * 40,
+        "a = [" + "1.5, " * 100 + "]",
+        "# " + "a." * 100,
+        'note = """\n' + "a.b." * 100 + '"""',
+    ],
 )
 def test_dots_in_numbers_words_and_remarks_nest_nothing(text):
     assert files._toml_depth(text) <= 1
@@ -312,7 +375,9 @@ def test_a_text_copy_with_an_endless_field_is_found(run):
 def test_a_parameter_that_repeats_itself_is_named(run, capsys, name, value):
     path = run / "threshold" / "design.toml"
     given = json.dumps(SMALL["threshold"][name])
-    path.write_text(path.read_text().replace(f"{name} = {{ value = {given}", f"{name} = {{ value = {value}"))
+    path.write_text(
+        path.read_text().replace(f"{name} = {{ value = {given}", f"{name} = {{ value = {value}")
+    )
     assert command.main([str(run)]) == 2
     said = capsys.readouterr().err
     assert said.startswith(f"whorl_audit: {name} must be a list of different ")
@@ -326,7 +391,9 @@ def bomb(column):
 
 
 def test_a_small_table_of_many_cells_or_of_long_words_is_refused():
-    many = pa.DictionaryArray.from_arrays(pa.array([0], pa.int8()).take(pa.array([0] * 1000)), ["x"])
+    many = pa.DictionaryArray.from_arrays(
+        pa.array([0], pa.int8()).take(pa.array([0] * 1000)), ["x"]
+    )
     assert files.parsed_table(bomb(many.cast(pa.string()))).num_rows == 1000
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(files, "CELLS", 999)
@@ -344,7 +411,10 @@ def test_a_study_that_needs_too_much_memory_is_refused_and_not_failed(run, capsy
 
     monkeypatch.setattr(whorl_audit.values, "check", starve)
     assert command.main([str(run)]) == 2
-    assert f"a study must be audited in memory, but {run / 'structural'} needs more" in capsys.readouterr().err
+    assert (
+        f"a study must be audited in memory, but {run / 'structural'} needs more"
+        in capsys.readouterr().err
+    )
 
 
 # --- memory, and folders that cannot be written to
@@ -372,13 +442,18 @@ def test_an_auditor_that_dies_is_reported_in_one_sentence(run):
 
 
 @pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES, errno.ENOSPC])
-def test_a_folder_that_cannot_be_written_to_is_verified_all_the_same(run, capsys, monkeypatch, code):
+def test_a_folder_that_cannot_be_written_to_is_verified_all_the_same(
+    run, capsys, monkeypatch, code
+):
     def refuse(path, content):
         raise OSError(code, os.strerror(code), str(path))
 
     monkeypatch.setattr(command, "_write", refuse)
     assert command.main([str(run)]) == 0
-    assert f"audit.json was not written, because {run / 'structural'} cannot be written to: {os.strerror(code)}" in capsys.readouterr().out
+    assert (
+        f"audit.json was not written, because {run / 'structural'} cannot be written to: "
+        f"{os.strerror(code)}" in capsys.readouterr().out
+    )
     assert command.main([str(run), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["unwritten"].startswith("audit.json was not written")
 

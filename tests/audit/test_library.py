@@ -43,6 +43,8 @@ def test_both_kinds_of_wrong_prediction_are_errors():
     wrong = table["favourable"].copy()
     for value in (0, 1):
         wrong[np.flatnonzero(table["favourable"] == value)[0]] = 1 - value
-    found = STATISTICS["threshold"](tables | {"configurations": table | {"predicted": wrong}}, vars(p))
+    found = STATISTICS["threshold"](
+        tables | {"configurations": table | {"predicted": wrong}}, vars(p)
+    )
     assert set(table["favourable"]) == {0, 1}
     assert found["errors"].values == 2

@@ -14,7 +14,8 @@ from whorl_audit.types import UnreadableError
 
 KINDS = tuple(schema.PARAMETERS)
 EVERY = [(kind, name) for kind in KINDS for name in schema.PARAMETERS[kind]]
-# Every end of a range that one of the two knows, the numbers next to it, and what is no number at all.
+# Every end of a range that one of the two knows, the numbers next to it, and what is no number at
+# all.
 ENDS = sorted(
     {
         float(end)
@@ -24,9 +25,34 @@ ENDS = sorted(
     }
     | {0.001, 0.1, 1 / 3, 5e-324, 1e308, 1e-16}
 )
-NEAR = [near for end in ENDS for near in (end, math.nextafter(end, -math.inf), math.nextafter(end, math.inf), -end)]
-WHOLE = [near for end in ENDS if end == int(end) for near in (int(end) - 1, int(end), int(end) + 1, int(end) + 64)]
-ODD = [None, True, False, "1", math.nan, math.inf, -math.inf, 10**400, -(10**400), {}, [], [[1]], [1, "a"], [None], [True, 0.5, 0.0]]
+NEAR = [
+    near
+    for end in ENDS
+    for near in (end, math.nextafter(end, -math.inf), math.nextafter(end, math.inf), -end)
+]
+WHOLE = [
+    near
+    for end in ENDS
+    if end == int(end)
+    for near in (int(end) - 1, int(end), int(end) + 1, int(end) + 64)
+]
+ODD = [
+    None,
+    True,
+    False,
+    "1",
+    math.nan,
+    math.inf,
+    -math.inf,
+    10**400,
+    -(10**400),
+    {},
+    [],
+    [[1]],
+    [1, "a"],
+    [None],
+    [True, 0.5, 0.0],
+]
 SINGLE = [*NEAR, *WHOLE, *ODD]
 LISTS = [
     *([one] for one in SINGLE),
@@ -73,7 +99,15 @@ def test_both_let_in_the_same_values(kind, name):
     assert verdicts == {True, False}
 
 
-numbers = st.one_of(st.floats(), st.integers(), st.integers(-2, 70), st.floats(0, 2), st.booleans(), st.none(), st.text(max_size=2))
+numbers = st.one_of(
+    st.floats(),
+    st.integers(),
+    st.integers(-2, 70),
+    st.floats(0, 2),
+    st.booleans(),
+    st.none(),
+    st.text(max_size=2),
+)
 
 
 @given(st.sampled_from(EVERY), st.one_of(numbers, st.lists(numbers, max_size=4)))
@@ -87,7 +121,10 @@ def test_both_know_the_same_parameters_and_let_in_the_registered_ones(kind):
     assert set(theirs.PARAMETERS[kind]) == set(schema.PARAMETERS[kind])
     study = design.shipped(kind)
     for values in (study.values(), study.values(quick=True)):
-        assert all(at_the_run(kind, name, value) and at_the_audit(kind, name, value) for name, value in vars(values).items())
+        assert all(
+            at_the_run(kind, name, value) and at_the_audit(kind, name, value)
+            for name, value in vars(values).items()
+        )
 
 
 @pytest.mark.parametrize(
@@ -118,16 +155,26 @@ def test_values_on_which_run_and_audit_once_differed_are_refused_by_both(kind, n
 
 
 @pytest.mark.parametrize(
-    ("step", "leak", "good"), [(0.5, 0.1, True), (math.nextafter(0.5, 1), 0.1, False), (1.0, 1e-6, False), (4e-6, 1e-6, True)]
+    ("step", "leak", "good"),
+    [
+        (0.5, 0.1, True),
+        (math.nextafter(0.5, 1), 0.1, False),
+        (1.0, 1e-6, False),
+        (4e-6, 1e-6, True),
+    ],
 )
 def test_a_step_of_many_leaks_is_refused_by_both(step, leak, good):
     text = small.text("structural", step=step, leak=leak)
-    values = {name: entry["value"] for name, entry in design.shipped("structural").parameters.items()} | {"step": step, "leak": leak}
+    values = {
+        name: entry["value"] for name, entry in design.shipped("structural").parameters.items()
+    } | {"step": step, "leak": leak}
     assert (theirs.joint_fault("structural", values) is None) == good
     if good:
         design.parse(text.encode())
         return
-    with pytest.raises(ValueError, match=r"line \d+: step must be at most 5 times leak, .*, but it is "):
+    with pytest.raises(
+        ValueError, match=r"line \d+: step must be at most 5 times leak, .*, but it is "
+    ):
         design.parse(text.encode(), "mine.toml")
 
 
@@ -153,21 +200,33 @@ def test_both_count_the_same_work(kind, quick):
         ("structural", {"families": 100_000, "updates": 10_000}, "rows in its tables"),
         ("threshold", {"families": 100_000, "resamples": 1_000_000}, "numbers in its bootstrap"),
         ("horizon", {"epochs": 1_000_000}, "rows in its tables"),
-        ("foresight", {"epochs": 20_000, "trials": 2, "wide_trials": 2, "noises": [0.1], "omegas": [0.5]}, "foreseen updates|rows"),
+        (
+            "foresight",
+            {"epochs": 20_000, "trials": 2, "wide_trials": 2, "noises": [0.1], "omegas": [0.5]},
+            "foreseen updates|rows",
+        ),
     ],
 )
-def test_a_design_that_asks_for_too_much_is_refused_by_both_before_anything_is_made(kind, others, what, tmp_path):
+def test_a_design_that_asks_for_too_much_is_refused_by_both_before_anything_is_made(
+    kind, others, what, tmp_path
+):
     given = design.shipped(kind).values(**others)
-    with pytest.raises(UnreadableError, match=f"a study must have at most .* ({what}).* to be audited, but its design asks for "):
+    with pytest.raises(
+        UnreadableError,
+        match=f"a study must have at most .* ({what}).* to be audited, but its design asks for ",
+    ):
         folder.parameters({"kind": kind, "parameters": vars(given)}, quick=False)
     source = design.shipped(kind).text.decode()
     for name, value in others.items():
         source = source.replace(
-            f"\n{name} = {{ value = {design.shipped(kind).parameters[name]['value']}", f"\n{name} = {{ value = {value}", 1
+            f"\n{name} = {{ value = {design.shipped(kind).parameters[name]['value']}",
+            f"\n{name} = {{ value = {value}",
+            1,
         )
     study = design.parse(source.encode())
     with pytest.raises(
-        ValueError, match=f"study {kind} must have at most .* ({what}).*, but its design asks for .*: split it into several"
+        ValueError,
+        match=f"study {kind} must have at most .* ({what}).*, but its design asks for .*: split it into several",
     ):
         cost.check([(kind, cost.estimate(study))], tmp_path / "new")
     assert not (tmp_path / "new").exists()

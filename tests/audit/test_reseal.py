@@ -1,4 +1,7 @@
-"""A folder that was changed and sealed anew: every hash is right, and the change is found all the same."""
+"""A folder that was changed and sealed anew.
+
+Every hash is right, and the change is found all the same.
+"""
 
 import json
 import shutil
@@ -81,14 +84,20 @@ def lower(study, old, new):
 def test_a_study_of_another_version_passes_and_is_said_to_be_registered_elsewhere(sound):
     result = whorl_audit.audit(sound)
     assert result.passed
-    assert [note.partition(":")[0] for note in result.notes] == ["horizon", "structural", "threshold"]
+    assert [note.partition(":")[0] for note in result.notes] == [
+        "horizon",
+        "structural",
+        "threshold",
+    ]
     assert all("registered elsewhere: it was made by whorl 0.0.0" in note for note in result.notes)
 
 
 def test_a_design_of_ones_own_passes_and_is_said_to_be_registered_elsewhere(registered_here):
     result = whorl_audit.audit(registered_here)
     assert result.failures == ()
-    assert result.notes == (f"mine: registered elsewhere: its design does not ship with whorl {registry.version()}",)
+    assert result.notes == (
+        f"mine: registered elsewhere: its design does not ship with whorl {registry.version()}",
+    )
 
 
 def test_a_bound_that_was_lowered_with_its_registration_does_not_pass_for_the_shipped_design(run):
@@ -110,7 +119,10 @@ def test_forged_sources_of_a_lock_are_found(mine, change):
     forge.seal(mine, registry.version())
     found = failures(mine)
     assert found
-    assert set(found) <= {"the registration of mine is not another than the shipped one", "the lock holds hashes"}
+    assert set(found) <= {
+        "the registration of mine is not another than the shipped one",
+        "the lock holds hashes",
+    }
 
 
 @pytest.mark.parametrize("name", ["structural", "threshold", "horizon", "foresight"])
@@ -120,7 +132,10 @@ def test_the_lock_of_a_shipped_design_is_the_one_that_ships(sound, name):
     study = replace(study, kind=name, lock=ships, hashes=study.hashes | {"design": ships["design"]})
     assert registry.judge(study, registry.version()) == ([], None)
     forged = replace(study, lock=ships | {"sources": ships["sources"] | {"system.py": "0" * 64}})
-    assert registry.judge(forged, registry.version()) == (["system.py is not as in the lock that ships"], None)
+    assert registry.judge(forged, registry.version()) == (
+        ["system.py is not as in the lock that ships"],
+        None,
+    )
     assert "made by whorl 0.0.0" in str(registry.judge(forged, "0.0.0")[1])
     assert "not known" in str(registry.judge(forged, None)[1])
 
@@ -140,7 +155,9 @@ def test_a_design_whose_gates_were_taken_out_does_not_pass(run):
     path = run / "threshold" / "design.toml"
     path.write_text(path.read_text().partition("[[gates]]")[0])
     relock(run / "threshold")
-    rewrite(run / "threshold" / "verdict.json", lambda said: said | {"gates": [], "verdict": "PASS"})
+    rewrite(
+        run / "threshold" / "verdict.json", lambda said: said | {"gates": [], "verdict": "PASS"}
+    )
     forge.seal(run)
     assert failures(run) == ["every gate follows from the design and the statistics"]
 
@@ -176,7 +193,10 @@ FORGED = {
 
 def resealed(run):
     """The crate and the manifest of a folder, made anew."""
-    verdicts = {path.name: json.loads((path / "verdict.json").read_text()) for path in forge.study_folders(run)}
+    verdicts = {
+        path.name: json.loads((path / "verdict.json").read_text())
+        for path in forge.study_folders(run)
+    }
     forge.describe(run, verdicts)
     forge.write_manifest(run)
 
@@ -210,7 +230,9 @@ def entity(said, name):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda said: entity(said, "./").update(description="structural: PASS; threshold: PASS; horizon: PASS"),
+        lambda said: entity(said, "./").update(
+            description="structural: PASS; threshold: PASS; horizon: PASS"
+        ),
         lambda said: entity(said, "./")["hasPart"].pop() and None,
         lambda said: entity(said, "./").update(abstract="better than published"),
         lambda said: entity(said, "summary.json").update(contentSize="1"),
@@ -230,8 +252,13 @@ def test_a_forged_crate_is_found(run, change):
 
 def test_whoever_deposits_a_folder_may_name_authors_and_a_licence(run):
     def signed(said):
-        entity(said, "./").update(author={"@id": "#somebody"}, datePublished="2030-01-01", license={"@id": "#mine"})
-        said["@graph"] += [{"@id": "#somebody", "@type": "Person"}, {"@id": "#mine", "@type": "CreativeWork"}]
+        entity(said, "./").update(
+            author={"@id": "#somebody"}, datePublished="2030-01-01", license={"@id": "#mine"}
+        )
+        said["@graph"] += [
+            {"@id": "#somebody", "@type": "Person"},
+            {"@id": "#mine", "@type": "CreativeWork"},
+        ]
 
     rewrite(run / crate.NAME, signed)
     forge.write_manifest(run)

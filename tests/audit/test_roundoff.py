@@ -1,4 +1,7 @@
-"""What is left of identities is judged by what is left of ours: a residual that was made smaller or larger inside a tolerance is found."""
+"""What is left of identities is judged by what is left of ours.
+
+A residual that was made smaller or larger inside a tolerance is found.
+"""
 
 import shutil
 from types import SimpleNamespace
@@ -21,13 +24,20 @@ def sound(tmp_path_factory):
 
 
 def forged(root, kind, change):
-    """The failures of a study whose computed columns were changed, and all that follows from them made anew."""
+    """The failures of a study whose computed columns were changed, and all that follows from them
+    made anew.
+    """
     tables = forge.make_tables(kind, forge.PARAMETERS[kind])
     change(tables)
     for name, table in forge.rederive(kind, forge.PARAMETERS[kind], tables).items():
-        pq.write_table(forge.to_arrow(kind, name, table), root / kind / "tables" / f"{name}.parquet")
+        pq.write_table(
+            forge.to_arrow(kind, name, table), root / kind / "tables" / f"{name}.parquet"
+        )
     forge.judge(root / kind, kind)
-    forge.write_figure(root / kind / "figures" / kind, {"tasks": forge.sha256((root / kind / "tables" / "tasks.parquet").read_bytes())})
+    forge.write_figure(
+        root / kind / "figures" / kind,
+        {"tasks": forge.sha256((root / kind / "tables" / "tasks.parquet").read_bytes())},
+    )
     forge.seal(root)
     return [finding.claim for finding in whorl_audit.audit(root).failures]
 
@@ -57,7 +67,10 @@ def commanded(table):
 
 def gridded(tables):
     """Losses with so few digits that every difference of them is exact."""
-    for table, names in (("updates", ("taken", "opposite", "still", "own", "native")), ("trajectories", ("start",))):
+    for table, names in (
+        ("updates", ("taken", "opposite", "still", "own", "native")),
+        ("trajectories", ("start",)),
+    ):
         for name in names:
             tables[table][name] = np.round(tables[table][name] * 2.0**46) / 2.0**46
 
@@ -66,11 +79,17 @@ CHANGES = {
     "factorisation.max to nothing": ("structural", same("responses", "gram", "layer_sum")),
     "factorisation.max to 4e-12": ("structural", apart("responses", "gram", 4e-12)),
     "symmetry.max to 4e-12": ("structural", apart("responses", "layer_sum", 4e-12)),
-    "discrepancy.max to nothing": ("structural", same("trajectory_weights", "gauss_newton", "layer_sum")),
+    "discrepancy.max to nothing": (
+        "structural",
+        same("trajectory_weights", "gauss_newton", "layer_sum"),
+    ),
     "discrepancy.max to 4e-12": ("structural", apart("trajectory_weights", "gauss_newton", 4e-12)),
     "column_residual.max to 4e-12": ("structural", apart("trajectory_weights", "layer_sum", 4e-12)),
     "score_residual.max to nothing": ("structural", commanded("modes")),
-    "dissipation_residual.max to nothing": ("structural", same("modes", "loss_rate", "predicted_rate")),
+    "dissipation_residual.max to nothing": (
+        "structural",
+        same("modes", "loss_rate", "predicted_rate"),
+    ),
     "response_residual.max to nothing": ("threshold", commanded("configurations")),
     "response_residual.max to 4e-12": ("threshold", apart("configurations", "velocity_1", 4e-12)),
 }
@@ -80,19 +99,29 @@ CHANGES = {
 def test_a_residual_that_was_changed_inside_the_tolerances_is_found(sound, tmp_path, name):
     kind, change = CHANGES[name]
     root = shutil.copytree(sound, tmp_path / "run")
-    assert f"statistic {name.partition(' ')[0]} is as large as round-off is" in forged(root, kind, change)
+    assert f"statistic {name.partition(' ')[0]} is as large as round-off is" in forged(
+        root, kind, change
+    )
 
 
 def test_accounts_that_close_too_well_are_found():
     p = forge.PARAMETERS["horizon"] | {"epochs": 12}
     tables = forge.make_tables("horizon", p)
     mine = values.own("horizon", p, tables)
-    assert [finding.claim for finding in values.roundoff("horizon", p, tables, mine) if not finding.passed] == []
+    assert [
+        finding.claim
+        for finding in values.roundoff("horizon", p, tables, mine)
+        if not finding.passed
+    ] == []
     gridded(tables)
     tables = forge.rederive("horizon", p, tables)
     expected = values.statistics("horizon", p, tables)
     assert all(finding.passed for finding in values.check("horizon", p, tables, expected))
-    found = [finding.claim for finding in values.roundoff("horizon", p, tables, mine) if not finding.passed]
+    found = [
+        finding.claim
+        for finding in values.roundoff("horizon", p, tables, mine)
+        if not finding.passed
+    ]
     assert found == ["statistic closure.trajectory.max is as large as round-off is"]
 
 
@@ -110,7 +139,9 @@ def test_a_gate_must_hold_for_our_own_numbers_too():
     ]
     study = SimpleNamespace(verdict={"gates": gates})
     assert verdict.gates_of_ours(study, {"residual": 1e-13, "count": 7.0}).passed
-    assert "a: ours is 2e-12" in verdict.gates_of_ours(study, {"residual": 2e-12, "count": 7.0}).where
+    assert (
+        "a: ours is 2e-12" in verdict.gates_of_ours(study, {"residual": 2e-12, "count": 7.0}).where
+    )
     assert "b: ours is 8.0" in verdict.gates_of_ours(study, {"residual": 0.0, "count": 8.0}).where
 
 
@@ -143,8 +174,12 @@ def test_run_and_audit_agree_where_round_off_grows(kind, others):
 
 
 def test_what_round_off_took_is_no_licence():
-    # Where noise grows beyond a millionth of a weight, the tolerance grows no further: a design cannot make its check empty.
+    # Where noise grows beyond a millionth of a weight, the tolerance grows no further: a design
+    # cannot make its check empty.
     p = forge.PARAMETERS["structural"] | {"leak": 1e-15, "step": 2.0}
     weights = whorl_audit.values.recompute("structural", p)["trajectory_weights"]
     for column in weights.values():
-        assert (column.tolerance * np.asarray(column.scale) <= 1.001e-6 * np.maximum(column.values, 1e-3)).all()
+        assert (
+            column.tolerance * np.asarray(column.scale)
+            <= 1.001e-6 * np.maximum(column.values, 1e-3)
+        ).all()

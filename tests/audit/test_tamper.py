@@ -23,7 +23,11 @@ def run(tmp_path_factory):
 @pytest.fixture(scope="module")
 def full(tmp_path_factory):
     root = tmp_path_factory.mktemp("full") / "paper"
-    subprocess.run([sys.executable, "-m", "whorl", "reproduce", "--out", str(root)], check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-m", "whorl", "reproduce", "--out", str(root)],
+        check=True,
+        capture_output=True,
+    )
     return root
 
 
@@ -49,7 +53,9 @@ def test_a_change_is_found_though_all_that_follows_from_it_is_made_anew(run, kin
     missed = [
         (table, column.name)
         for study, table, column in tamper.columns(run)
-        if study == kind and column.role in ("drawn", "computed") and not tamper.consistent_change_is_found(run, kind, table, column, rng)
+        if study == kind
+        and column.role in ("drawn", "computed")
+        and not tamper.consistent_change_is_found(run, kind, table, column, rng)
     ]
     assert missed == []
 
@@ -58,13 +64,19 @@ def test_a_change_is_found_though_all_that_follows_from_it_is_made_anew(run, kin
 def test_a_table_that_lost_its_order_is_found(run, how):
     rng = np.random.default_rng(20)
     tables = sorted({(study, table) for study, table, _ in tamper.columns(run)})
-    assert [table for table in tables if not tamper.arrangement_is_found(run, *table, how, rng)] == []
+    assert [
+        table for table in tables if not tamper.arrangement_is_found(run, *table, how, rng)
+    ] == []
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_changed_bit_of_a_file_is_found(run, name):
     rng = np.random.default_rng(30)
-    assert all(tamper.file_change_is_found(run, run / kind / name.format(kind), rng) for kind in KINDS for _ in range(4))
+    assert all(
+        tamper.file_change_is_found(run, run / kind / name.format(kind), rng)
+        for kind in KINDS
+        for _ in range(4)
+    )
 
 
 @pytest.mark.parametrize("name", ["manifest-sha256.txt", "summary.json", "environment.json"])
@@ -82,7 +94,12 @@ def test_a_changed_digit_of_a_parameter_is_found_though_the_run_claims_the_new_d
         if name in unused or isinstance(value, list) or name in ("width", "mixtures"):
             continue
         with tamper.kept(path, verdict, lock, *run.glob("*.*")):
-            path.write_text(text.replace(f"{name} = {{ value = {json.dumps(value)}", f"{name} = {{ value = {json.dumps(value * 2)}"))
+            path.write_text(
+                text.replace(
+                    f"{name} = {{ value = {json.dumps(value)}",
+                    f"{name} = {{ value = {json.dumps(value * 2)}",
+                )
+            )
             forge.seal(run)
             assert tamper.finds(run), name
 
@@ -110,7 +127,13 @@ def test_a_thousand_changes_of_the_full_run_are_found(full, part):
             study, table = tables[rng.integers(len(tables))]
             if not tamper.arrangement_is_found(full, study, table, how, rng):
                 missed.append((study, table, how))
-    files = [*full.glob("*/*.toml"), *full.glob("*/lock.json"), *full.glob("*/verdict.json"), *full.glob("*/figures/*"), *full.glob("*.*")]
+    files = [
+        *full.glob("*/*.toml"),
+        *full.glob("*/lock.json"),
+        *full.glob("*/verdict.json"),
+        *full.glob("*/figures/*"),
+        *full.glob("*.*"),
+    ]
     for path in rng.choice(np.array(files, object), 4):
         if not tamper.file_change_is_found(full, path, rng):
             missed.append(path.name)

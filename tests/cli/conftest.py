@@ -1,4 +1,7 @@
-"""A small study as a user has it: a design file, registered, and run from the command line once in a process."""
+"""A small study as a user has it.
+
+A design file, registered, and run from the command line once in a process.
+"""
 
 import json
 import os
@@ -51,13 +54,24 @@ def refused(whorl):
 
 @pytest.fixture
 def process(tmp_path):
-    """The command in a process of its own, with compiled programs kept where these tests keep theirs."""
-    kept = {"JAX_COMPILATION_CACHE_DIR": str(jax.config.jax_compilation_cache_dir), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+    """The command in a process of its own, with compiled programs kept where these tests keep
+    theirs.
+    """
+    kept = {
+        "JAX_COMPILATION_CACHE_DIR": str(jax.config.jax_compilation_cache_dir),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    }
 
     def start(*arguments, script="import sys, whorl_cli; sys.exit(whorl_cli.main())", **options):
         command = [sys.executable, "-c", script, *map(str, arguments)]
         return subprocess.Popen(
-            command, env=os.environ | kept, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
+            command,
+            env=os.environ | kept,
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            **options,
         )
 
     return start
@@ -87,10 +101,20 @@ def copied(study, tmp_path):
 
 @pytest.fixture
 def bare(monkeypatch):
-    """The audit, the figures and the report have tests of their own: let the first be content, or not, and leave out the others."""
+    """The audit, the figures and the report have tests of their own.
+
+    Let the first be content, or not, and leave out the others.
+    """
 
     def say(sound):
-        finding = {"study": "mine", "claim": "all is well", "error": 0.0, "tolerance": 0.0, "where": "everywhere", "passed": sound}
+        finding = {
+            "study": "mine",
+            "claim": "all is well",
+            "error": 0.0,
+            "tolerance": 0.0,
+            "where": "everywhere",
+            "passed": sound,
+        }
         monkeypatch.setattr(whorl_cli._study, "audited", lambda folder: (sound, [finding]))
 
     monkeypatch.setattr(figures, "draw_all", lambda folder, **_: [])

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -23,16 +24,26 @@ for arguments in [["--help"], ["--version"], *([name, "--help"] for name in whor
     assert said.getvalue()
 print(*(name for name in {HEAVY} if name in sys.modules))
 """
-    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split() == []
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True
+        ).stdout.split()
+        == []
+    )
 
 
 def test_the_check_above_would_see_a_heavy_import():
     script = f"import sys, numpy; print(*(name for name in {HEAVY} if name in sys.modules))"
-    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split() == ["numpy"]
+    assert subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    ).stdout.split() == ["numpy"]
 
 
 def test_the_installed_command_and_the_module_are_this_program():
-    for command in ([sys.executable, "-m", "whorl_cli"], [os.path.join(os.path.dirname(sys.executable), "whorl")]):  # noqa: PTH118, PTH120
+    for command in (
+        [sys.executable, "-m", "whorl_cli"],
+        [str(Path(sys.executable).with_name("whorl"))],
+    ):
         answer = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True)
         assert answer.stdout.strip() == _output.version()
 
@@ -55,7 +66,15 @@ def test_every_command_has_help_and_speaks_to_machines(whorl, name):
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["fly"], ["run"], ["run", "a.toml", "--fast"], ["replicate", "horizon", "--seeds", "many"], ["register"]]
+    "arguments",
+    [
+        [],
+        ["fly"],
+        ["run"],
+        ["run", "a.toml", "--fast"],
+        ["replicate", "horizon", "--seeds", "many"],
+        ["register"],
+    ],
 )
 def test_a_line_that_is_none_shows_how_it_is_used(whorl, arguments):
     code, out, err = whorl(*arguments)
@@ -86,8 +105,14 @@ def failing(wrong):
     ("wrong", "sentence"),
     [
         (ValueError("depth must be 3,\n  but it is 4"), "depth must be 3, but it is 4"),
-        (FileNotFoundError(2, "No such file or directory", "mine.toml"), "mine.toml: no such file or directory"),
-        (OSError(28, "No space left on device", "runs/table.parquet"), "runs/table.parquet: no space left on device"),
+        (
+            FileNotFoundError(2, "No such file or directory", "mine.toml"),
+            "mine.toml: no such file or directory",
+        ),
+        (
+            OSError(28, "No space left on device", "runs/table.parquet"),
+            "runs/table.parquet: no space left on device",
+        ),
         (OSError(5, "Input/output error"), "input/output error"),
         (OSError("odd"), "odd"),
     ],
@@ -105,7 +130,10 @@ def test_a_refusal_is_one_sentence_and_exit_code_2(monkeypatch, capsys, wrong, s
 def test_an_interruption_is_one_sentence_and_exit_code_130(monkeypatch, capsys):
     calling(monkeypatch, failing(KeyboardInterrupt()))
     assert whorl_cli.main([]) == 130
-    assert capsys.readouterr() == ("", "whorl: interrupted; what was finished is kept, and the same command goes on from there\n")
+    assert capsys.readouterr() == (
+        "",
+        "whorl: interrupted; what was finished is kept, and the same command goes on from there\n",
+    )
 
 
 def test_a_mistake_of_ours_is_not_dressed_up_as_a_refusal_or_a_verdict(monkeypatch, capsys):
@@ -124,7 +152,12 @@ def test_a_mistake_of_ours_is_not_dressed_up_as_a_refusal_or_a_verdict(monkeypat
 
 @pytest.mark.parametrize(
     "wrong",
-    [MemoryError(), MemoryError("Unable to allocate 9 GiB"), RuntimeError("RESOURCE_EXHAUSTED: ..."), RuntimeError("std::bad_alloc")],
+    [
+        MemoryError(),
+        MemoryError("Unable to allocate 9 GiB"),
+        RuntimeError("RESOURCE_EXHAUSTED: ..."),
+        RuntimeError("std::bad_alloc"),
+    ],
 )
 def test_too_little_memory_is_no_fault_of_ours(monkeypatch, capsys, wrong):
     calling(monkeypatch, failing(wrong))
@@ -139,7 +172,10 @@ def test_a_command_leaves_the_environment_as_it_was(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", "here")
     monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
     seen = []
-    calling(monkeypatch, lambda given: seen.append((os.environ["PYTHONPATH"], os.environ["PYTHONSAFEPATH"])) or 0)
+    calling(
+        monkeypatch,
+        lambda given: seen.append((os.environ["PYTHONPATH"], os.environ["PYTHONSAFEPATH"])) or 0,
+    )
     assert whorl_cli.main([]) == 0
     assert seen == [("", "1")]
     assert (os.environ["PYTHONPATH"], "PYTHONSAFEPATH" in os.environ) == ("here", False)
@@ -191,8 +227,17 @@ def test_a_run_is_as_expected_when_the_audit_and_every_verdict_say_so(one, sound
 
 
 def test_a_verdict_in_words_names_the_gates_that_failed():
-    gate = {"name": "rank", "statistic": "rank.min", "relation": ">=", "bound": 6.0, "value": 5.0, "passed": False}
-    lines = _study.verdict_lines(verdict(verdict="FAIL", gates=[gate, gate | {"passed": True}, gate | {"value": None}]))
+    gate = {
+        "name": "rank",
+        "statistic": "rank.min",
+        "relation": ">=",
+        "bound": 6.0,
+        "value": 5.0,
+        "passed": False,
+    }
+    lines = _study.verdict_lines(
+        verdict(verdict="FAIL", gates=[gate, gate | {"passed": True}, gate | {"value": None}])
+    )
     assert lines[0].split() == ["s", "FAIL,", "expected", "PASS"]
     assert [line.strip() for line in lines[1:]] == [
         "gate not met: rank (rank.min is 5, wanted >= 6)",
@@ -204,15 +249,26 @@ def test_a_verdict_in_words_names_the_gates_that_failed():
 
 def test_names_from_a_folder_do_not_speak_to_the_terminal(capsys):
     evil = "\x1b[2J\nall is well\x9b\u202e\udc80"
-    gate = {"name": evil, "statistic": evil, "relation": ">=", "bound": 6.0, "value": 5.0, "passed": False}
+    gate = {
+        "name": evil,
+        "statistic": evil,
+        "relation": ">=",
+        "bound": 6.0,
+        "value": 5.0,
+        "passed": False,
+    }
     finding = {"claim": evil, "error": 0.5, "tolerance": 0.1, "where": evil, "passed": False}
-    lines = _study.verdict_lines(verdict(study=evil, verdict=evil, registered=False, why_unregistered=evil, gates=[gate]))
+    lines = _study.verdict_lines(
+        verdict(study=evil, verdict=evil, registered=False, why_unregistered=evil, gates=[gate])
+    )
     assert len(lines) == 2
     assert len(_study.audit_line(False, [finding]).splitlines()) == 2
     _output.line(*lines, _study.audit_line(False, [finding]))
     _output.refuse(ValueError(evil), argparse.Namespace(json=False))
     said = capsys.readouterr()
-    assert [letter for letter in said.out + said.err if not letter.isprintable() and letter != "\n"] == []
+    assert [
+        letter for letter in said.out + said.err if not letter.isprintable() and letter != "\n"
+    ] == []
     assert said.out.count(r"\x1b[2J\nall is well\x9b\u202e\udc80") == 7
 
 

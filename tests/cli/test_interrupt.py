@@ -24,7 +24,8 @@ class Parser:
 whorl_cli.parser = Parser
 sys.exit(whorl_cli.main())
 """
-# What a command may be doing: Python, C that takes no notice, code that takes every exception, a wait for threads in C.
+# What a command may be doing: Python, C that takes no notice, code that takes every exception, a
+# wait for threads in C.
 BODIES = {
     "python": "while True: pass",
     "compiled": "import hashlib; hashlib.pbkdf2_hmac('sha256', b'', b'', 10**9)",
@@ -125,14 +126,34 @@ def test_ctrl_c_while_the_library_is_loaded(process, delay):
 def commands(home):
     """Every command that takes a while, by name."""
     (home / "mine.toml").write_text(text())
-    (home / "sweep.toml").write_text((Path(__file__).parents[2] / "examples" / "sweep.toml").read_text())
+    (home / "sweep.toml").write_text(
+        (Path(__file__).parents[2] / "examples" / "sweep.toml").read_text()
+    )
     measurements = Path(__file__).parents[2] / "examples" / "measurements.csv"
     return {
         "reproduce": ["reproduce", "--out", home / "paper"],
         "run": ["run", home / "mine.toml", "--out", home / "mine"],
-        "replicate": ["replicate", "threshold", "--seeds", "9", "--workers", "2", "--out", home / "seeds.parquet"],
+        "replicate": [
+            "replicate",
+            "threshold",
+            "--seeds",
+            "9",
+            "--workers",
+            "2",
+            "--out",
+            home / "seeds.parquet",
+        ],
         "sweep": ["sweep", home / "sweep.toml", "--out", home / "swept"],
-        "processes": ["sweep", home / "sweep.toml", "--out", home / "spread", "--engine", "processes", "--workers", "2"],
+        "processes": [
+            "sweep",
+            home / "sweep.toml",
+            "--out",
+            home / "spread",
+            "--engine",
+            "processes",
+            "--workers",
+            "2",
+        ],
         "limit": ["sweep", home / "sweep.toml", "--out", home / "limited", "--limit", "60"],
         "certify": ["certify", measurements, "--page", home / "page.html"],
         "explore": ["explore", "--no-browser", "--port", "0"],
@@ -141,7 +162,9 @@ def commands(home):
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("name", ["reproduce", "run", "replicate", "sweep", "processes", "limit", "certify", "explore"])
+@pytest.mark.parametrize(
+    "name", ["reproduce", "run", "replicate", "sweep", "processes", "limit", "certify", "explore"]
+)
 @pytest.mark.parametrize("again", [None, 0.05])
 def test_every_command_ends_so_at_any_moment(process, tmp_path, name, again):
     """As a terminal does it: the signal reaches every process of the command."""

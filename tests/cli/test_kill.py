@@ -1,4 +1,6 @@
-"""Killed for real, at any moment, a run is finished by the same command and ends with the same bytes."""
+"""Killed for real, at any moment, a run is finished by the same command and ends with the same
+bytes.
+"""
 
 import os
 import random
@@ -26,7 +28,9 @@ sys.exit(whorl_cli.main())
 
 
 @pytest.mark.usefixtures("bare")
-def test_a_run_that_is_killed_in_the_middle_of_a_write_is_finished_by_the_next(copied, process, whorl, tables_of):
+def test_a_run_that_is_killed_in_the_middle_of_a_write_is_finished_by_the_next(
+    copied, process, whorl, tables_of
+):
     before = tables_of("runs/mine")
     killed = process("run", copied / "mine.toml", "--out", copied / "again", "7", script=SUICIDE)
     killed.communicate()
@@ -54,9 +58,19 @@ def test_two_starts_into_one_folder_at_once_end_with_the_same_bytes(copied, proc
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-def test_a_run_that_is_killed_at_25_random_moments_ends_with_the_same_bytes(tmp_path, process, tables_of):
+def test_a_run_that_is_killed_at_25_random_moments_ends_with_the_same_bytes(
+    tmp_path, process, tables_of
+):
     design = tmp_path / "mine.toml"
-    design.write_text(text(depths=[2, 1, 4], families=6, betas=[0.0, 2.0, 8.0], resamples=2000, gates=[("auc", ">", 0)]))
+    design.write_text(
+        text(
+            depths=[2, 1, 4],
+            families=6,
+            betas=[0.0, 2.0, 8.0],
+            resamples=2000,
+            gates=[("auc", ">", 0)],
+        )
+    )
 
     def start(folder):
         return process("run", design, "--out", folder, "--json", start_new_session=True)
@@ -76,7 +90,8 @@ def test_a_run_that_is_killed_at_25_random_moments_ends_with_the_same_bytes(tmp_
     while kills < 25:
         place = tmp_path / f"killed{folder}"
         run = start(place)
-        # Half of the kills come while files are written, which is a small part of the time that Python takes to start.
+        # Half of the kills come while files are written, which is a small part of the time that
+        # Python takes to start.
         if kills % 2:
             while not place.exists() and run.poll() is None:
                 time.sleep(0.002)

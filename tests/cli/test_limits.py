@@ -1,4 +1,7 @@
-"""What cannot end well is refused before it begins: too little memory, designs that ask for too much, folders that were changed."""
+"""What cannot end well is refused before it begins.
+
+Too little memory, designs that ask for too much, folders that were changed.
+"""
 
 import os
 import re
@@ -71,8 +74,13 @@ def test_with_what_it_needs_a_command_works(name, copied, tmp_path):
     (base, each), _ = _memory.NEEDS[name]
     measured = tmp_path / "m.csv"
     rows = np.random.default_rng(0).standard_normal((40, 4)).tolist()
-    measured.write_text("residual_1,residual_2,velocity_1,velocity_2\n" + "\n".join(",".join(map(str, row)) for row in rows))
-    sweeping = 'name = "s"\ntitle = "t"\ndesign = "grid"\nseed = 1\nchunk = 64\n[schedule]\nepochs = 1\n'
+    measured.write_text(
+        "residual_1,residual_2,velocity_1,velocity_2\n"
+        + "\n".join(",".join(map(str, row)) for row in rows)
+    )
+    sweeping = (
+        'name = "s"\ntitle = "t"\ndesign = "grid"\nseed = 1\nchunk = 64\n[schedule]\nepochs = 1\n'
+    )
     (tmp_path / "s.toml").write_text(sweeping)
     given = {
         "register": ["mine.toml"],
@@ -82,21 +90,32 @@ def test_with_what_it_needs_a_command_works(name, copied, tmp_path):
         "run": ["mine.toml", "--out", tmp_path / "new"],
         "sweep": [tmp_path / "s.toml", "--out", tmp_path / "swept"],
     }
-    answer = limited([name, *given[name]], (base + each * (os.cpu_count() or 1)) * GB, cwd=copied, timeout=600)
+    answer = limited(
+        [name, *given[name]], (base + each * (os.cpu_count() or 1)) * GB, cwd=copied, timeout=600
+    )
     assert answer.stderr == ""
     assert answer.returncode == 0
 
 
 def test_a_machine_with_little_left_is_said_so(monkeypatch, refused):
     monkeypatch.setattr(_memory, "available", lambda: 10**8)
-    assert refused("verify", ".").startswith("whorl verify needs 0.6 GB of memory, but 0.1 GB are available")
+    assert refused("verify", ".").startswith(
+        "whorl verify needs 0.6 GB of memory, but 0.1 GB are available"
+    )
 
 
 @pytest.mark.parametrize(
     ("group", "found"),
     [
         ({"memory.max": "max", "memory.current": "5"}, None),
-        ({"memory.max": "1000", "memory.current": "400", "memory.stat": "anon 5\ninactive_file 100\n"}, 700),
+        (
+            {
+                "memory.max": "1000",
+                "memory.current": "400",
+                "memory.stat": "anon 5\ninactive_file 100\n",
+            },
+            700,
+        ),
         ({"memory/memory.limit_in_bytes": "1000", "memory/memory.usage_in_bytes": "2000"}, 0),
         ({}, None),
     ],
@@ -109,10 +128,16 @@ def test_the_limit_of_a_group_of_processes_is_read(monkeypatch, tmp_path, group,
     assert _memory._group() == found
 
 
-def test_a_design_that_does_not_fit_is_refused_before_anything_is_made(refused, tmp_path, monkeypatch):
+def test_a_design_that_does_not_fit_is_refused_before_anything_is_made(
+    refused, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.toml").write_text(text("structural", families=100_000, depths=[1, 2, 3, 4, 5, 6], updates=1))
-    assert "must have at most 100000000 rows in its tables, but its design asks for 2" in refused("run", "mine.toml")
+    (tmp_path / "mine.toml").write_text(
+        text("structural", families=100_000, depths=[1, 2, 3, 4, 5, 6], updates=1)
+    )
+    assert "must have at most 100000000 rows in its tables, but its design asks for 2" in refused(
+        "run", "mine.toml"
+    )
     (tmp_path / "mine.toml").write_text(text("structural", families=20_000))
     monkeypatch.setattr(_memory, "available", lambda: 2 * GB)
     words = refused("run", "mine.toml")
@@ -124,8 +149,12 @@ def test_a_design_that_does_not_fit_is_refused_before_anything_is_made(refused, 
 
 
 def test_a_full_disk_is_seen_before_the_run(monkeypatch, tmp_path):
-    monkeypatch.setattr(cost.shutil, "disk_usage", lambda _: cost.shutil._ntuple_diskusage(10**9, 10**9, 1000))
-    with pytest.raises(ValueError, match=r"new must have room for .* MB, but 1 kB are free on its disk"):
+    monkeypatch.setattr(
+        cost.shutil, "disk_usage", lambda _: cost.shutil._ntuple_diskusage(10**9, 10**9, 1000)
+    )
+    with pytest.raises(
+        ValueError, match=r"new must have room for .* MB, but 1 kB are free on its disk"
+    ):
         cost.check([("mine", cost.estimate(small()))], tmp_path / "new")
 
 
@@ -140,7 +169,11 @@ def test_a_dry_run_says_what_a_run_takes_and_makes_nothing(whorl, tmp_path, monk
 @pytest.mark.parametrize("kind", ["structural", "threshold", "horizon"])
 def test_the_rows_of_an_estimate_are_those_of_the_tables(kind):
     p, tables = made(kind)
-    counted = {name: len(next(iter(columns.values()))) for name, columns in tables.items() if name != "statistics"}
+    counted = {
+        name: len(next(iter(columns.values())))
+        for name, columns in tables.items()
+        if name != "statistics"
+    }
     assert cost.rows(kind, p) == counted
 
 
@@ -153,7 +186,9 @@ def test_a_folder_whose_name_begins_with_a_dash_is_a_folder(copied, whorl):
 CHANGES = {
     "other names": lambda arrays: {f"not_{name}": values for name, values in arrays.items()},
     "other shapes": lambda arrays: {name: values[..., :1] for name, values in arrays.items()},
-    "other types": lambda arrays: {name: values.astype(np.float32) for name, values in arrays.items()},
+    "other types": lambda arrays: {
+        name: values.astype(np.float32) for name, values in arrays.items()
+    },
     "other values": lambda arrays: {name: values + 1 for name, values in arrays.items()},
     "nothing": lambda arrays: {},
 }
@@ -196,7 +231,11 @@ DOCS = Path(__file__).parents[2]
 def test_the_page_of_the_command_has_every_exit_code_and_every_need():
     page = (DOCS / "docs" / "reference" / "command.md").read_text()
     said = set(re.findall(r"^  (\d+) +\w", whorl_cli.EXIT, re.MULTILINE))
-    assert said == set(re.findall(r"^\| (\d+) \|", page, re.MULTILINE)) == {"0", "1", "2", str(whorl_cli.FAULT), "130"}
+    assert (
+        said
+        == set(re.findall(r"^\| (\d+) \|", page, re.MULTILINE))
+        == {"0", "1", "2", str(whorl_cli.FAULT), "130"}
+    )
     for name, ((base, each), resident) in _memory.NEEDS.items():
         (row,) = re.findall(rf"^\|.*`{name}`.*GB \|$", page, re.MULTILINE)
         assert f"| {base:g} + {each:g} n GB | {resident:g} GB |" in row
@@ -205,7 +244,12 @@ def test_the_page_of_the_command_has_every_exit_code_and_every_need():
 
 
 def test_the_page_of_the_studies_has_the_range_of_every_parameter():
-    page = (DOCS / "docs" / "studies.md").read_text().split("### What the parameters may be")[1].split("## Random numbers")[0]
+    page = (
+        (DOCS / "docs" / "studies.md")
+        .read_text()
+        .split("### What the parameters may be")[1]
+        .split("## Random numbers")[0]
+    )
     for kind, rules in schema.PARAMETERS.items():
         for name, (words, _) in rules.items():
             (row,) = re.findall(rf"^\| [^|]*`{name}`[^|]* \| .*$", page, re.MULTILINE)
@@ -217,8 +261,21 @@ def test_the_page_of_the_studies_has_the_range_of_every_parameter():
 
 def test_the_security_page_states_every_limit():
     page = " ".join((DOCS / "SECURITY.md").read_text().split())
-    limits = [design.LARGEST, cost.ROWS, cost.DRAWS, cost.FORESEEN, reading.LONGEST, reading.COLUMNS, reading.UNPACKED]
+    limits = [
+        design.LARGEST,
+        cost.ROWS,
+        cost.DRAWS,
+        cost.FORESEEN,
+        reading.LONGEST,
+        reading.COLUMNS,
+        reading.UNPACKED,
+    ]
     limits += [intake.LOOPS, intake.HELD, drawn.ROWS, drawn.CELLS]
     assert [limit for limit in limits if f"{limit:,}".replace(",", " ") not in page] == []
-    for words in (f"{reading.LABEL} bytes", f"{intake.DIRECTIONS} directions", f"{drawn.COLUMNS} columns", f"{drawn.JUDGED} outputs"):
+    for words in (
+        f"{reading.LABEL} bytes",
+        f"{intake.DIRECTIONS} directions",
+        f"{drawn.COLUMNS} columns",
+        f"{drawn.JUDGED} outputs",
+    ):
         assert words in page

@@ -21,10 +21,16 @@ def spoken(whorl, *arguments, code=0):
     return json.loads(out)
 
 
-def test_a_shipped_design_is_run_by_its_name_unless_a_file_has_it(tmp_path, monkeypatch, whorl, refused):
+def test_a_shipped_design_is_run_by_its_name_unless_a_file_has_it(
+    tmp_path, monkeypatch, whorl, refused
+):
     asked = []
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(_study, "conducted", lambda title, studies, folder, given: asked.append((studies, folder)) or ([], True, []))
+    monkeypatch.setattr(
+        _study,
+        "conducted",
+        lambda title, studies, folder, given: asked.append((studies, folder)) or ([], True, []),
+    )
     spoken(whorl, "run", "foresight")
     Path("horizon").write_text(text())
     spoken(whorl, "run", "horizon")
@@ -38,7 +44,11 @@ def test_a_shipped_design_is_run_by_its_name_unless_a_file_has_it(tmp_path, monk
 def test_a_registered_run_is_audited_and_stored(study):
     run = study / "runs" / "mine"
     verdict = json.loads((run / "mine" / "verdict.json").read_text())
-    assert (verdict["verdict"], verdict["expected"], verdict["registered"]) == ("PASS", "PASS", True)
+    assert (verdict["verdict"], verdict["expected"], verdict["registered"]) == (
+        "PASS",
+        "PASS",
+        True,
+    )
     for name, content in parquet("threshold", made("threshold")[1]).items():
         assert (run / "mine" / "tables" / f"{name}.parquet").read_bytes() == content
     assert (run / "mine" / "audit.json").exists()
@@ -124,9 +134,19 @@ def test_a_registration_is_written_beside_the_design(tmp_path, whorl):
     path = tmp_path / "mine.toml"
     path.write_text(text())
     code, out, _ = whorl("register", path)
-    assert (code, out) == (0, f"registered mine with {len(lock.sources('threshold'))} source files in {tmp_path / 'mine.lock.json'}\n")
+    assert (code, out) == (
+        0,
+        (
+            f"registered mine with {len(lock.sources('threshold'))} source files in "
+            f"{tmp_path / 'mine.lock.json'}\n"
+        ),
+    )
     told = spoken(whorl, "register", path)
-    assert {"design": told["design"], "sources": told["sources"]} == lock.read(path) == lock.lock(small())
+    assert (
+        {"design": told["design"], "sources": told["sources"]}
+        == lock.read(path)
+        == lock.lock(small())
+    )
     assert told["lock"] == str(tmp_path / "mine.lock.json")
 
 
@@ -152,7 +172,9 @@ def test_a_bad_design_is_refused_by_line_and_leaves_nothing(tmp_path, monkeypatc
 
 def test_an_unknown_study_is_refused(tmp_path, monkeypatch, refused):
     monkeypatch.chdir(tmp_path)
-    sentence = f"study must be {', '.join(design.SHIPPED)} or a design file, but there is no spectral"
+    sentence = (
+        f"study must be {', '.join(design.SHIPPED)} or a design file, but there is no spectral"
+    )
     assert refused("replicate", "spectral", "--seeds", "1") == sentence
     assert contents(tmp_path) == {}
 
@@ -164,10 +186,18 @@ def test_a_folder_that_is_not_the_runs_own_is_left_alone(copied, refused):
     shutil.copytree("runs/mine", "old")
     Path("old/environment.json").write_text(json.dumps(about | {"whorl": "0.0.1"}))
     before = contents(copied)
-    assert refused("run", "mine.toml", "--out", "thesis") == "thesis must be empty, new, or a run folder of whorl, but it is none of these"
+    assert (
+        refused("run", "mine.toml", "--out", "thesis")
+        == "thesis must be empty, new, or a run folder of whorl, but it is none of these"
+    )
     sentence = refused("run", "mine.toml", "--out", "old")
-    assert sentence == f"old must be a folder of this version and this run, but it differs in whorl (0.0.1 then, {about['whorl']} now)"
-    assert refused("run", "mine.toml", "--out", "mine.toml").startswith("mine.toml must be empty, new")
+    assert (
+        sentence
+        == f"old must be a folder of this version and this run, but it differs in whorl (0.0.1 then, {about['whorl']} now)"
+    )
+    assert refused("run", "mine.toml", "--out", "mine.toml").startswith(
+        "mine.toml must be empty, new"
+    )
     assert contents(copied) == before
 
 
@@ -177,7 +207,9 @@ def test_a_corrupt_lock_is_refused(copied, refused):
 
 
 @pytest.mark.usefixtures("bare")
-def test_a_full_disk_is_one_sentence_and_the_same_command_goes_on(copied, whorl, refused, tables_of):
+def test_a_full_disk_is_one_sentence_and_the_same_command_goes_on(
+    copied, whorl, refused, tables_of
+):
     before = tables_of("runs/mine")
     with full_disk(6000):
         assert refused("run", "mine.toml", "--out", "again").endswith(": file too large")
@@ -191,8 +223,12 @@ def test_a_read_only_folder_is_one_sentence_and_loses_nothing(study, refused):
         shutil.copytree(study / "runs", folder / "runs")
         before = contents(folder)
         with read_only(folder):
-            assert refused("run", folder / "mine.toml", "--out", folder / "new").endswith(": permission denied")
-            assert refused("register", folder / "mine.toml").endswith("mine.lock.json: permission denied")
+            assert refused("run", folder / "mine.toml", "--out", folder / "new").endswith(
+                ": permission denied"
+            )
+            assert refused("register", folder / "mine.toml").endswith(
+                "mine.lock.json: permission denied"
+            )
         assert contents(folder) == before
 
 
@@ -207,15 +243,22 @@ def test_replicates_are_kept_and_summarised(tmp_path, monkeypatch, whorl):
     code, out, _ = whorl("replicate", "mine.toml", "--seeds", "2", "--first", seed)
     assert code == 0
     assert out.endswith("2 root seeds; table in runs/replicates/mine.parquet\n")
-    assert set(pq.read_table("runs/replicates/mine.parquet")["seed"].to_pylist()) == {seed, seed + 1}
+    assert set(pq.read_table("runs/replicates/mine.parquet")["seed"].to_pylist()) == {
+        seed,
+        seed + 1,
+    }
 
 
 def test_replicates_that_cannot_be_made_are_refused(tmp_path, monkeypatch, refused):
     monkeypatch.chdir(tmp_path)
     Path("mine.toml").write_text(text())
     assert refused("replicate", "mine.toml", "--seeds", "0").startswith("seeds must be ")
-    assert refused("replicate", "mine.toml", "--seeds", "1", "--first", "-1").startswith("first must be ")
-    assert refused("replicate", "mine.toml", "--seeds", "1", "--first", 2**63).startswith("first must be a whole number of at most 63 bits")
+    assert refused("replicate", "mine.toml", "--seeds", "1", "--first", "-1").startswith(
+        "first must be "
+    )
+    assert refused("replicate", "mine.toml", "--seeds", "1", "--first", 2**63).startswith(
+        "first must be a whole number of at most 63 bits"
+    )
     Path("notes.parquet").write_text("words")
     assert refused("replicate", "mine.toml", "--seeds", "1", "--out", "notes.parquet")
     assert contents(tmp_path).keys() == {"mine.toml", "notes.parquet"}
@@ -233,15 +276,22 @@ def small_paper(monkeypatch):
 
 
 @pytest.mark.usefixtures("bare")
-def test_reproducing_prints_every_published_number_next_to_ours(tmp_path, monkeypatch, whorl, small_paper):
+def test_reproducing_prints_every_published_number_next_to_ours(
+    tmp_path, monkeypatch, whorl, small_paper
+):
     monkeypatch.chdir(tmp_path)
     small_paper("PASS")
     told = spoken(whorl, "reproduce")
     assert (told["folder"], told["as_registered"]) == ("runs/paper", True)
     published_here = [number for number in published.numbers() if number.study == "threshold"]
-    assert [row["statistic"] for row in told["numbers"]] == [number.statistic for number in published_here]
+    assert [row["statistic"] for row in told["numbers"]] == [
+        number.statistic for number in published_here
+    ]
     by_name = {row["statistic"]: row for row in told["numbers"]}
-    assert (by_name["rows.configurations"]["verdict"], by_name["rows.configurations"]["here"]) == ("DIFFERS", "16")
+    assert (by_name["rows.configurations"]["verdict"], by_name["rows.configurations"]["here"]) == (
+        "DIFFERS",
+        "16",
+    )
     assert by_name["sign_agreement"]["verdict"] == "equal"
     assert by_name["response_residual.max"]["verdict"] == "holds"
     assert by_name["auc"]["verdict"] in ("inside", "outside")
@@ -264,7 +314,9 @@ def test_reproducing_answers_1_when_a_verdict_differs(tmp_path, monkeypatch, who
     assert "no number in it means anything" in out
     assert "numbers agree" not in out
     assert Path("runs/quick/threshold/verdict.json").exists()
-    assert jax.config.read("jax_disable_most_optimizations") is False  # what runs later is compiled as ever
+    assert (
+        jax.config.read("jax_disable_most_optimizations") is False
+    )  # what runs later is compiled as ever
 
 
 @pytest.mark.slow
@@ -274,12 +326,20 @@ def test_the_papers_studies_are_reproduced(tmp_path, process):
     out, err = start.communicate()
     assert (start.returncode, err) == (0, "")
     told = json.loads(out)
-    assert {v["study"]: v["verdict"] for v in told["verdicts"]} == {"structural": "FAIL", "threshold": "PASS", "horizon": "PASS"}
+    assert {v["study"]: v["verdict"] for v in told["verdicts"]} == {
+        "structural": "FAIL",
+        "threshold": "PASS",
+        "horizon": "PASS",
+    }
     assert [v["why_unregistered"] for v in told["verdicts"]] == [None, None, None]
     failed = [gate["name"] for v in told["verdicts"] for gate in v["gates"] if not gate["passed"]]
     assert failed == ["joint rank"]
     assert all(finding["passed"] for finding in told["audit"])
-    assert [row["statistic"] for row in told["numbers"] if row["kind"] != "statistical" and not row["agrees"]] == []
+    assert [
+        row["statistic"]
+        for row in told["numbers"]
+        if row["kind"] != "statistical" and not row["agrees"]
+    ] == []
     drawn = [row["agrees"] for row in told["numbers"] if row["kind"] == "statistical"]
     assert sum(drawn) >= 0.9 * len(drawn)
 

@@ -1,4 +1,6 @@
-"""`whorl verify` makes figures, page and meanings once more, so that a change of what they show is found though all is sealed anew."""
+"""`whorl verify` makes figures, page and meanings once more, so that a change of what they show is
+found though all is sealed anew.
+"""
 
 import json
 import re
@@ -50,7 +52,9 @@ def test_a_sound_folder_passes_under_any_name_and_says_what_is_not_covered(copie
     assert any("its design does not ship" in note for note in told["notes"])
     assert any("clock" in one for one in told["not_covered"])
     assert not any("figures" in one for one in told["not_covered"])
-    assert {"the page is what this folder gives", "every figure is what these tables give"} <= {one["claim"] for one in told["findings"]}
+    assert {"the page is what this folder gives", "every figure is what these tables give"} <= {
+        one["claim"] for one in told["findings"]
+    }
 
 
 def test_a_forged_page_is_refused_though_it_was_sealed_anew(copied, whorl):
@@ -87,7 +91,9 @@ def test_a_change_of_the_page_is_found(copied, findings, drawn, old, new):
 def test_errors_of_an_audit_on_another_machine_are_said_and_no_failure(copied, findings, drawn):
     place = RUN / "report.html"
     text = place.read_text()
-    other = re.sub(r'(data-label="error" class="number">)[1-9][^<]*<', r"\g<1>1.23e-16<", text, count=1)
+    other = re.sub(
+        r'(data-label="error" class="number">)[1-9][^<]*<', r"\g<1>1.23e-16<", text, count=1
+    )
     assert other != text
     place.write_text(other)
     found, notes = again.compare(RUN, findings)
@@ -99,7 +105,11 @@ def test_a_figure_of_other_data_is_found(copied, findings, monkeypatch):
     before = {path.name: path.read_bytes() for path in (RUN / "mine" / "figures").iterdir()}
     read = store.read_table
     with monkeypatch.context() as patch:
-        patch.setattr(store, "read_table", lambda path: {name: values[::-1] for name, values in read(path).items()})
+        patch.setattr(
+            store,
+            "read_table",
+            lambda path: {name: values[::-1] for name, values in read(path).items()},
+        )
         figures.draw_study(RUN / "mine")
     assert before != {path.name: path.read_bytes() for path in (RUN / "mine" / "figures").iterdir()}
     resealed(RUN)
@@ -114,7 +124,9 @@ def test_a_column_that_was_given_another_meaning_is_found(copied, findings, draw
     at = table.schema.get_field_index("ratio")
     field = table.schema.field(at)
     if of == "column":
-        schema = table.schema.set(at, field.with_metadata(field.metadata | {b"description": b"a measured resistance"}))
+        schema = table.schema.set(
+            at, field.with_metadata(field.metadata | {b"description": b"a measured resistance"})
+        )
     else:
         schema = table.schema.with_metadata({"study": "threshold", "table": "measurements"})
     store.write(path, store.parquet(table.cast(schema)))
@@ -125,7 +137,9 @@ def test_a_column_that_was_given_another_meaning_is_found(copied, findings, draw
 def test_what_another_version_drew_is_not_compared_and_this_is_said(copied, findings, monkeypatch):
     monkeypatch.setattr(environment, "drawing", lambda: {"matplotlib": "0"})
     found, notes = again.compare(RUN, findings)
-    assert [finding["claim"] for finding in found] == ["every column has the meaning that its table gives it"]
+    assert [finding["claim"] for finding in found] == [
+        "every column has the meaning that its table gives it"
+    ]
     assert "not drawn again" in notes[0]
     said = store.read_json(RUN / "environment.json")
     store.write_json(RUN / "environment.json", said | {"whorl": "0.0.0"})

@@ -15,7 +15,8 @@ def site(tmp_path_factory):
     """The built pages; a warning fails the build."""
     pytest.importorskip("sphinx")
     out = tmp_path_factory.mktemp("site")
-    # Sphinx as a script of its own: the processes that a page starts read the main module once more.
+    # Sphinx as a script of its own: the processes that a page starts read the main module once
+    # more.
     command = [
         str(Path(sys.executable).with_name("sphinx-build")),
         "-b",

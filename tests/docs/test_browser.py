@@ -1,4 +1,7 @@
-"""The site in a real Chromium: it asks nobody, complains of nothing, fits a phone, and can be used by everybody."""
+"""The site in a real Chromium.
+
+It asks nobody, complains of nothing, fits a phone, and can be used by everybody.
+"""
 
 import shutil
 
@@ -32,7 +35,11 @@ PAGES = (
 def chromium():
     from playwright.sync_api import sync_playwright
 
-    place = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    place = (
+        shutil.which("chromium")
+        or shutil.which("chromium-browser")
+        or shutil.which("google-chrome")
+    )
     if place is None:
         pytest.skip("there is no Chromium on this machine")
     with sync_playwright() as play:
@@ -67,7 +74,11 @@ def visit(chromium, site):
 def serious(page):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     found = axe.run(page, options={"resultTypes": ["violations"]}).response["violations"]
-    return [(one["id"], [node["html"][:200] for node in one["nodes"]][:5]) for one in found if one["impact"] in ("serious", "critical")]
+    return [
+        (one["id"], [node["html"][:200] for node in one["nodes"]][:5])
+        for one in found
+        if one["impact"] in ("serious", "critical")
+    ]
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -1,4 +1,7 @@
-"""Every page does what it shows: its Python and its commands are run, and print what stands below them."""
+"""Every page does what it shows.
+
+Its Python and its commands are run, and print what stands below them.
+"""
 
 import json
 
@@ -7,7 +10,10 @@ import pytest
 import session
 
 QUICK = ("index", "first_network", "will_a_turn_help", "certify")  # the others compile for long
-PAGES = [pytest.param(path, id=path.stem, marks=() if path.stem in QUICK else pytest.mark.slow) for path in session.pages()]
+PAGES = [
+    pytest.param(path, id=path.stem, marks=() if path.stem in QUICK else pytest.mark.slow)
+    for path in session.pages()
+]
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -23,7 +29,9 @@ def test_every_picture_of_a_page_is_drawn_by_its_own_code():
 
     for page in session.pages():
         code = "".join(body for kind, body in session.blocks(page.read_text()) if kind == "python")
-        assert [name for name in PICTURE.findall(page.read_text()) if f'savefig("{name}")' not in code] == []
+        assert [
+            name for name in PICTURE.findall(page.read_text()) if f'savefig("{name}")' not in code
+        ] == []
 
 
 @pytest.mark.parametrize(
@@ -51,7 +59,9 @@ def test_a_page_is_one_session_and_may_hold_files(tmp_path):
 
 
 def test_a_notebook_holds_the_prose_and_the_code_without_prompts():
-    cells = json.loads(session.notebook((session.DOCS / "tutorials" / "own_study.md").read_text()))["cells"]
+    cells = json.loads(session.notebook((session.DOCS / "tutorials" / "own_study.md").read_text()))[
+        "cells"
+    ]
     assert cells[0]["cell_type"] == "markdown"
     code = [cell["source"] for cell in cells if cell["cell_type"] == "code"]
     assert code[0].startswith("%%writefile thin.toml\n")

@@ -1,4 +1,6 @@
-"""Every public name is in the reference, and has an example, which is run where the docstring is."""
+"""Every public name is in the reference, and has an example, which is run where the docstring
+is.
+"""
 
 import doctest
 import importlib
@@ -12,7 +14,11 @@ import whorl
 from whorl import foresight, measured, sweep
 
 DIRECTIVE = re.compile(r"^\.\. auto(?:function|class):: (whorl\.[\w.]+)$", re.M)
-DOCUMENTED = sorted(name for page in (session.DOCS / "reference").glob("*.md") for name in DIRECTIVE.findall(page.read_text()))
+DOCUMENTED = sorted(
+    name
+    for page in (session.DOCS / "reference").glob("*.md")
+    for name in DIRECTIVE.findall(page.read_text())
+)
 
 
 def named(path):
@@ -30,11 +36,16 @@ def named(path):
 
 
 def public(module):
-    """What a package offers: functions and classes of its own that it names without an underscore."""
+    """What a package offers.
+
+    Functions and classes of its own that it names without an underscore.
+    """
     return {
         name: value
         for name, value in vars(module).items()
-        if not name.startswith("_") and (inspect.isfunction(value) or inspect.isclass(value)) and value.__module__.startswith("whorl.")
+        if not name.startswith("_")
+        and (inspect.isfunction(value) or inspect.isclass(value))
+        and value.__module__.startswith("whorl.")
     }
 
 
@@ -42,14 +53,18 @@ def has_example(value):
     return bool(doctest.DocTestParser().get_examples(inspect.getdoc(value) or ""))
 
 
-@pytest.mark.parametrize("module", [whorl, whorl.plot, measured, sweep], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "module", [whorl, whorl.plot, measured, sweep], ids=lambda module: module.__name__
+)
 def test_every_public_name_is_in_the_reference(module):
     known = {id(named(name)) for name in DOCUMENTED}
     assert [name for name, value in public(module).items() if id(value) not in known] == []
 
 
 def test_the_policies_with_foresight_are_in_the_reference():
-    assert {f"whorl.{name}" for name in ("rollout", "costate", "Action", "foresight.steps")} <= set(DOCUMENTED)
+    assert {f"whorl.{name}" for name in ("rollout", "costate", "Action", "foresight.steps")} <= set(
+        DOCUMENTED
+    )
     assert foresight.rollout is whorl.rollout
 
 
@@ -70,4 +85,8 @@ def test_the_examples_are_among_those_that_the_suite_runs():
         for test in doctest.DocTestFinder().find(importlib.import_module(module))
         if test.examples
     }
-    assert {"whorl.systems.layered.Network", "whorl.systems.layered.jet", "whorl.sweep.table.scan"} <= found
+    assert {
+        "whorl.systems.layered.Network",
+        "whorl.systems.layered.jet",
+        "whorl.sweep.table.scan",
+    } <= found

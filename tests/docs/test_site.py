@@ -1,4 +1,7 @@
-"""The built site: nothing on it asks a network, mathematics is drawn, and what the equations name is linked."""
+"""The built site.
+
+Nothing on it asks a network, mathematics is drawn, and what the equations name is linked.
+"""
 
 import re
 from html.parser import HTMLParser
@@ -12,7 +15,10 @@ pytestmark = pytest.mark.slow
 
 
 class Fetched(HTMLParser):
-    """What a browser would fetch by itself: scripts, styles, pictures, fonts, frames; not what a reader may follow."""
+    """What a browser would fetch by itself.
+
+    Scripts, styles, pictures, fonts, frames; not what a reader may follow.
+    """
 
     def __init__(self):
         super().__init__()
@@ -20,10 +26,32 @@ class Fetched(HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         given = dict(attrs)
-        if tag == "link" and given.get("rel") not in ("prev", "next", "index", "search", "canonical"):
+        if tag == "link" and given.get("rel") not in (
+            "prev",
+            "next",
+            "index",
+            "search",
+            "canonical",
+        ):
             self.found.append(given.get("href"))
-        if tag in ("script", "img", "source", "iframe", "video", "audio", "embed", "object", "use", "image", "input"):
-            self.found += [given.get(name) for name in ("src", "srcset", "data", "href", "xlink:href") if given.get(name)]
+        if tag in (
+            "script",
+            "img",
+            "source",
+            "iframe",
+            "video",
+            "audio",
+            "embed",
+            "object",
+            "use",
+            "image",
+            "input",
+        ):
+            self.found += [
+                given.get(name)
+                for name in ("src", "srcset", "data", "href", "xlink:href")
+                if given.get(name)
+            ]
         self.found += re.findall(r"url\(([^)]+)\)", given.get("style") or "")
 
 
@@ -38,7 +66,12 @@ def test_no_page_fetches_anything_from_outside(site):
     assert len(pages) > 40
     assert {page.name: found for page in pages if (found := outside(page.read_text()))} == {}
     for sheet in site.rglob("*.css"):
-        assert re.findall(r"url\(\s*['\"]?(?:https?:)?//[^)]*\)|@import[^;]*//[^;]*", sheet.read_text()) == []
+        assert (
+            re.findall(
+                r"url\(\s*['\"]?(?:https?:)?//[^)]*\)|@import[^;]*//[^;]*", sheet.read_text()
+            )
+            == []
+        )
 
 
 @pytest.mark.parametrize(
@@ -51,7 +84,10 @@ def test_no_page_fetches_anything_from_outside(site):
 )
 def test_a_page_that_asks_a_network_is_found(line):
     assert len(outside(f"<html><head>{line}</head></html>")) == 1
-    assert outside('<a href="https://example.org">follow me</a><script src="_static/x.js"></script>') == []
+    assert (
+        outside('<a href="https://example.org">follow me</a><script src="_static/x.js"></script>')
+        == []
+    )
 
 
 def test_mathematics_is_drawn_without_a_script(site):
@@ -63,9 +99,17 @@ def test_mathematics_is_drawn_without_a_script(site):
 
 def test_every_function_that_the_equations_name_is_linked(site):
     page = (site / "equations.html").read_text()
-    rows = re.findall(r"^\| (?:\d|[ABCS]\d|Prop).*", (session.DOCS / "equations.md").read_text(), re.M)
+    rows = re.findall(
+        r"^\| (?:\d|[ABCS]\d|Prop).*", (session.DOCS / "equations.md").read_text(), re.M
+    )
     named = {name for row in rows for name in re.findall(r"`([^`]+)`", row.split("|")[3])}
-    linked = set(re.findall(r'<a class="reference internal" href="reference/[^"]+"[^>]*><code[^>]*>(?:<span[^>]*>)?([\w.]+)', page))
+    linked = set(
+        re.findall(
+            r'<a class="reference internal" '
+            r'href="reference/[^"]+"[^>]*><code[^>]*>(?:<span[^>]*>)?([\w.]+)',
+            page,
+        )
+    )
     assert sorted(name for name in named if name not in linked) == []
 
 

@@ -21,7 +21,8 @@ ARGUMENTS = [
 SERVE = "import sys; from whorl_cli import explore; import argparse; top = argparse.ArgumentParser(); explore.add(top.add_subparsers()); "
 SERVE += "given = top.parse_args(sys.argv[1:]); sys.exit(given.call(given))"
 
-# Move a slider twelve times, each when all has settled; how long until the paths, the five views and 300 networks are drawn.
+# Move a slider twelve times, each when all has settled; how long until the paths, the five views
+# and 300 networks are drawn.
 MEASURE = """async () => {
   const field = document.getElementById('c-omega'), result = {paths: [], picture: [], family: []};
   for (let k = 0; k < 12; k++) {
@@ -47,7 +48,10 @@ def chromium():
     for name in ("chromium", "chromium-browser", "google-chrome"):
         if found := shutil.which(name):
             return found
-    raise RuntimeError("these tests must have a Chromium on the path, but none of chromium, chromium-browser and google-chrome is there")
+    raise RuntimeError(
+        "these tests must have a Chromium on the path, but none of chromium, chromium-browser and "
+        "google-chrome is there"
+    )
 
 
 def free_port():
@@ -58,10 +62,28 @@ def free_port():
 
 @contextlib.contextmanager
 def served(cache):
-    """The command itself, in a process of its own, warmed up; its address and its process number."""
+    """The command itself, in a process of its own, warmed up.
+
+    Its address and its process number.
+    """
     port = free_port()
-    command = [sys.executable, "-c", SERVE, "explore", "--port", str(port), "--no-browser", "--cache", str(cache)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=os.environ | {"PYTHONUNBUFFERED": "1"})
+    command = [
+        sys.executable,
+        "-c",
+        SERVE,
+        "explore",
+        "--port",
+        str(port),
+        "--no-browser",
+        "--cache",
+        str(cache),
+    ]
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+    )
     address = f"http://127.0.0.1:{port}/"
     try:
         _wait_until_ready(process, address)
@@ -74,8 +96,14 @@ def served(cache):
 def _wait_until_ready(process, address):
     for _ in range(600):
         if process.poll() is not None:
-            raise RuntimeError(f"the server must keep running, but it ended: {process.stderr.read().decode()[-2000:]}")
-        with contextlib.suppress(OSError), urllib.request.urlopen(address + "status", timeout=2) as answer:
+            raise RuntimeError(
+                "the server must keep running, but it ended: "
+                f"{process.stderr.read().decode()[-2000:]}"
+            )
+        with (
+            contextlib.suppress(OSError),
+            urllib.request.urlopen(address + "status", timeout=2) as answer,
+        ):
             if b'"ready":true' in answer.read().replace(b" ", b""):
                 return
         time.sleep(0.5)
@@ -91,7 +119,10 @@ def resident(pid):
 
 
 def until(page, script, seconds=60):
-    """Wait until a script says yes. The page's content policy forbids the browser's own way of waiting, which compiles text there."""
+    """Wait until a script says yes.
+
+    The page's content policy forbids the browser's own way of waiting, which compiles text there.
+    """
     for _ in range(int(seconds * 50)):
         if page.evaluate(script):
             return
@@ -101,4 +132,8 @@ def until(page, script, seconds=60):
 
 def settled(page):
     """Wait until everything asked for is drawn."""
-    until(page, "() => document.body.dataset.settled === location.search.slice(1) && Boolean(document.body.dataset.drawn)")
+    until(
+        page,
+        "() => document.body.dataset.settled === location.search.slice(1) && "
+        "Boolean(document.body.dataset.drawn)",
+    )

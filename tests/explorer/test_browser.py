@@ -1,4 +1,7 @@
-"""The page in a real browser: every claim, every control, the address, files, the keyboard, a phone, and many visitors."""
+"""The page in a real browser.
+
+Every claim, every control, the address, files, the keyboard, a phone, and many visitors.
+"""
 
 import json
 from pathlib import Path
@@ -9,7 +12,11 @@ from explorer.browser import ARGUMENTS, MEASURE, chromium, resident, served, set
 from whorl.explorer.presets import PRESETS
 from whorl.explorer.state import from_json, from_query
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(900), pytest.mark.filterwarnings("ignore::ResourceWarning")]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.timeout(900),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -31,16 +38,38 @@ def chrome():
 
 @pytest.fixture
 def visit(server, chrome):
-    """Open an address in a window of its own; afterwards nothing may have gone wrong, and nobody else been asked."""
+    """Open an address in a window of its own.
+
+    Afterwards nothing may have gone wrong, and nobody else been asked.
+    """
     contexts, wrong = [], []
 
     def go(query="", size=(1440, 900), **more):
-        context = chrome.new_context(viewport={"width": size[0], "height": size[1]}, bypass_csp=False, accept_downloads=True, **more)
+        context = chrome.new_context(
+            viewport={"width": size[0], "height": size[1]},
+            bypass_csp=False,
+            accept_downloads=True,
+            **more,
+        )
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("console", lambda message: wrong.append(message.text) if message.type == "error" and "400" not in message.text else None)
-        page.on("request", lambda request: None if request.url.startswith((server[0], "data:", "blob:")) else wrong.append(request.url))
+        page.on(
+            "console",
+            lambda message: (
+                wrong.append(message.text)
+                if message.type == "error" and "400" not in message.text
+                else None
+            ),
+        )
+        page.on(
+            "request",
+            lambda request: (
+                None
+                if request.url.startswith((server[0], "data:", "blob:"))
+                else wrong.append(request.url)
+            ),
+        )
         page.goto(server[0] + ("?" + query if query else ""))
         settled(page)
         return page
@@ -121,7 +150,9 @@ def test_an_address_shows_what_its_sender_saw(visit):
 def close(one, two, view):
     """The same to the digits that a frame is sent with."""
     numbers = [flat(json.loads(points(page, view))) for page in (one, two)]
-    return len(numbers[0]) == len(numbers[1]) and all(abs(a - b) <= 1e-5 * max(1.0, abs(a)) for a, b in zip(*numbers, strict=True))
+    return len(numbers[0]) == len(numbers[1]) and all(
+        abs(a - b) <= 1e-5 * max(1.0, abs(a)) for a, b in zip(*numbers, strict=True)
+    )
 
 
 def flat(value):
@@ -134,7 +165,10 @@ def flat(value):
 
 def test_a_broken_address_is_answered_by_a_sentence(visit):
     page = visit("depth=99")
-    assert page.locator("#refusal").inner_text() == "depth must be a whole number from 1 to 6, but it is 99"
+    assert (
+        page.locator("#refusal").inner_text()
+        == "depth must be a whole number from 1 to 6, but it is 99"
+    )
 
 
 def test_it_plays_pauses_steps_and_scrubs(visit):
@@ -188,7 +222,11 @@ def test_files_are_brought_along(visit, tmp_path):
     bad = tmp_path / "bad.csv"
     bad.write_text("name\nfred\n")
     page.locator("#file").set_input_files(bad)
-    until(page, "() => document.getElementById('refusal').textContent.includes('must hold a column of numbers')")
+    until(
+        page,
+        "() => document.getElementById('refusal').textContent.includes('must hold a column of "
+        "numbers')",
+    )
 
 
 def test_the_keyboard_is_enough(visit):
@@ -197,7 +235,10 @@ def test_the_keyboard_is_enough(visit):
     for _ in range(60):
         page.keyboard.press("Tab")
         seen.append(
-            page.evaluate("() => document.activeElement.id || document.activeElement.dataset.preset || document.activeElement.className")
+            page.evaluate(
+                "() => document.activeElement.id || document.activeElement.dataset.preset || "
+                "document.activeElement.className"
+            )
         )
     for wanted in (
         "copy",
@@ -232,14 +273,21 @@ def test_a_phone_shows_everything_without_scrolling_sideways(visit):
     assert 300 < box["width"] <= 390
 
 
-@pytest.mark.parametrize(("query", "scheme"), [("", "light"), ("", "dark"), ("claim=cycle&system=rps&start=6,2,2", "light")])
+@pytest.mark.parametrize(
+    ("query", "scheme"),
+    [("", "light"), ("", "dark"), ("claim=cycle&system=rps&start=6,2,2", "light")],
+)
 def test_nothing_serious_stands_in_the_way_of_anybody(visit, query, scheme):
     import axe_playwright_python
 
     page = visit(query, color_scheme=scheme)
     page.evaluate((Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text())
     found = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")["violations"]
-    serious = [(one["id"], one["nodes"][0]["html"][:120]) for one in found if one["impact"] in ("serious", "critical")]
+    serious = [
+        (one["id"], one["nodes"][0]["html"][:120])
+        for one in found
+        if one["impact"] in ("serious", "critical")
+    ]
     assert serious == []
 
 
@@ -250,7 +298,10 @@ def test_every_move_of_a_slider_reaches_all_views(visit):
 
 @pytest.mark.slow
 def test_twenty_visitors_for_two_minutes(server, chrome):
-    """Each turns a control twice a second; afterwards there was no error, and memory is where it was after the first half minute."""
+    """Each turns a control twice a second.
+
+    Afterwards there was no error, and memory is where it was after the first half minute.
+    """
     import time
 
     wrong, pages = [], []
@@ -259,7 +310,11 @@ def test_twenty_visitors_for_two_minutes(server, chrome):
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on(
             "response",
-            lambda answer: wrong.append(f"{answer.status} {answer.url}") if answer.status >= 400 and answer.status != 503 else None,
+            lambda answer: (
+                wrong.append(f"{answer.status} {answer.url}")
+                if answer.status >= 400 and answer.status != 503
+                else None
+            ),
         )
         page.goto(f"{server[0]}?seed={number}")
         pages.append(page)
@@ -274,7 +329,10 @@ def test_twenty_visitors_for_two_minutes(server, chrome):
         time.sleep(0.3)
     drawn = [int(page.evaluate("() => document.body.dataset.drawn")) for page in pages]
     late = [size for at, size in memory if at > 30]
-    print(f"drawn by each: {min(drawn)} to {max(drawn)}; memory {late[0]:.0f} MB after 30 s, {late[-1]:.0f} MB at the end")
+    print(
+        f"drawn by each: {min(drawn)} to {max(drawn)}; memory {late[0]:.0f} MB after 30 s, "
+        f"{late[-1]:.0f} MB at the end"
+    )
     for page in pages:
         page.context.close()
     assert wrong == []

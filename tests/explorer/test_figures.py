@@ -22,11 +22,18 @@ def run():
 
 @pytest.mark.parametrize("theme", list(style.THEMES))
 @pytest.mark.parametrize(
-    "preset", [pytest.param(one, id=one.name, marks=() if one.name == "cycle" else pytest.mark.slow) for one in PRESETS]
+    "preset",
+    [
+        pytest.param(one, id=one.name, marks=() if one.name == "cycle" else pytest.mark.slow)
+        for one in PRESETS
+    ],
 )
 def test_every_view_of_every_claim_is_valid(preset, theme):
     state = replace(preset.state, epochs=2, frame=3)
-    drawn = gallery.paths(state, style.THEMES[theme])["figures"] | gallery.picture(state, style.THEMES[theme])["figures"]
+    drawn = (
+        gallery.paths(state, style.THEMES[theme])["figures"]
+        | gallery.picture(state, style.THEMES[theme])["figures"]
+    )
     drawn |= gallery.instant(state, style.THEMES[theme])["figures"]
     assert set(drawn) == set(gallery.VIEWS) - {"many"}
     for figure in drawn.values():
@@ -34,7 +41,10 @@ def test_every_view_of_every_claim_is_valid(preset, theme):
 
 
 def test_a_figure_is_a_function_of_its_arguments(run):
-    assert simplex.figure(run, 4, style.LIGHT).to_json() == simplex.figure(run, 4, style.LIGHT).to_json()
+    assert (
+        simplex.figure(run, 4, style.LIGHT).to_json()
+        == simplex.figure(run, 4, style.LIGHT).to_json()
+    )
 
 
 def test_streams_are_as_wide_as_what_they_carry(run):
@@ -51,7 +61,9 @@ def test_streams_are_as_wide_as_what_they_carry(run):
 def test_the_simplex_shows_both_paths_and_the_target(run):
     named = {trace.name: trace for trace in simplex.figure(run, 5, style.LIGHT).data}
     assert {"reciprocal", "turning", "target", "start"} <= set(named)
-    np.testing.assert_allclose([named["target"].a[0], named["target"].b[0], named["target"].c[0]], run.target)
+    np.testing.assert_allclose(
+        [named["target"].a[0], named["target"].b[0], named["target"].c[0]], run.target
+    )
     np.testing.assert_allclose(named["turning"].a[-1], run.learner[5, 0])
 
 
@@ -62,14 +74,25 @@ def test_a_law_that_cannot_turn_has_one_path():
 
 def test_the_spiral_writes_its_eigenvalues():
     turning = compute.run(replace(SMALL, omega=2.0))
-    assert spiral.figure(turning, 0, style.LIGHT).layout.annotations[0].text == "eigenvalues  1 ± 2 i"
-    assert "±" not in spiral.figure(compute.run(replace(SMALL, law="direct")), 0, style.LIGHT).layout.annotations[0].text
+    assert (
+        spiral.figure(turning, 0, style.LIGHT).layout.annotations[0].text == "eigenvalues  1 ± 2 i"
+    )
+    assert (
+        "±"
+        not in spiral.figure(compute.run(replace(SMALL, law="direct")), 0, style.LIGHT)
+        .layout.annotations[0]
+        .text
+    )
 
 
 def test_the_thin_line_is_the_exponential_of_the_loop():
     path = spiral.continuous(np.array([[1.0, -2.0], [2.0, 1.0]]), np.array([1.0, 0.0]), steps=40)
     times = np.linspace(0, 4, 41)
-    np.testing.assert_allclose(path, np.exp(-times)[:, None] * np.column_stack([np.cos(2 * times), -np.sin(2 * times)]), atol=1e-12)
+    np.testing.assert_allclose(
+        path,
+        np.exp(-times)[:, None] * np.column_stack([np.cos(2 * times), -np.sin(2 * times)]),
+        atol=1e-12,
+    )
 
 
 def test_the_waterfall_leads_from_one_loss_to_the_other(run):
@@ -89,7 +112,12 @@ def test_a_family_is_drawn_as_bands_or_a_sentence():
     gaps = np.cumsum(np.random.default_rng(0).normal(size=(300, 13)), axis=1)
     drawn = many_view.figure(many.Many(gaps), 12, style.LIGHT)
     assert f"{100 * np.mean(gaps[:, -1] > 0):.0f} % of 300" in drawn.layout.annotations[0].text
-    assert many_view.figure(many.Many(np.zeros((0, 0)), "None here."), 0, style.LIGHT).layout.annotations[0].text == "None here."
+    assert (
+        many_view.figure(many.Many(np.zeros((0, 0)), "None here."), 0, style.LIGHT)
+        .layout.annotations[0]
+        .text
+        == "None here."
+    )
     go.Figure(drawn.to_dict())
 
 
@@ -99,7 +127,10 @@ def test_moving_parts_carry_every_moment(run):
     assert all(len(meta["at"]["y"]) == run.made + 1 for meta in moving)
 
 
-@pytest.mark.parametrize(("value", "text"), [(0.0, "0"), (-0.5, "−0.5"), (1234.6, "1235"), (1.5e-7, "1.5×10<sup>−7</sup>")])
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0"), (-0.5, "−0.5"), (1234.6, "1235"), (1.5e-7, "1.5×10<sup>−7</sup>")],
+)
 def test_numbers_read_well(value, text):
     assert style.number(value) == text
 
@@ -107,7 +138,9 @@ def test_numbers_read_well(value, text):
 def test_on_the_wire_a_figure_is_what_plotly_would_send(run):
     def unpacked(value):
         if isinstance(value, dict) and "bdata" in value:
-            numbers = np.frombuffer(base64.b64decode(value["bdata"]), dtype=value["dtype"]).astype(float)
+            numbers = np.frombuffer(base64.b64decode(value["bdata"]), dtype=value["dtype"]).astype(
+                float
+            )
             return [None if np.isnan(one) else one for one in numbers]
         if isinstance(value, dict):
             return {key: unpacked(item) for key, item in value.items()}
@@ -123,5 +156,7 @@ def test_on_the_wire_a_figure_is_what_plotly_would_send(run):
 
 
 def test_only_what_is_known_goes_on_the_wire():
-    with pytest.raises(TypeError, match="must hold numbers, words and figures, but it holds object"):
+    with pytest.raises(
+        TypeError, match="must hold numbers, words and figures, but it holds object"
+    ):
         wire.encoded({"what": object()})

@@ -58,7 +58,9 @@ def seconds_until_closed(one, letter=None):
 
 
 def status(port, address="127.0.0.1"):
-    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=5, source_address=(address, 0))) as one:
+    with contextlib.closing(
+        http.client.HTTPConnection("127.0.0.1", port, timeout=5, source_address=(address, 0))
+    ) as one:
         one.request("GET", "/status")
         answer = one.getresponse()
         return answer.status, answer.headers.get("Retry-After"), json.loads(answer.read())
@@ -77,11 +79,20 @@ HALF = b"POST /upload/light HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: multipa
         ((HALF,), None, 0.6),
         ((HALF, b"--x\r\n"), b"-", 0.6),
     ],
-    ids=["silent", "a letter at a time", "half a head", "a header at a time", "no body", "a body a letter at a time"],
+    ids=[
+        "silent",
+        "a letter at a time",
+        "half a head",
+        "a header at a time",
+        "no body",
+        "a body a letter at a time",
+    ],
 )
 def test_a_request_has_to_come_in_time(port, sent, letter, most):
     with connected(port, *sent) as one:
-        assert seconds_until_closed(one, letter) < most + 2.0  # the rest is what a busy machine takes
+        assert (
+            seconds_until_closed(one, letter) < most + 2.0
+        )  # the rest is what a busy machine takes
 
 
 def test_an_answer_has_to_be_taken_in_time(port):

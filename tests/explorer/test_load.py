@@ -1,4 +1,7 @@
-"""Two hundred connections at once, on the command itself: answers in time, turns that are fair, and an end within a second."""
+"""Two hundred connections at once, on the command itself.
+
+Answers in time, turns that are fair, and an end within a second.
+"""
 
 import asyncio
 import contextlib
@@ -77,14 +80,21 @@ def test_two_hundred_connections_are_answered_in_time_and_leave_room_for_another
             crowd = asyncio.create_task(flood(port, 200, 25, new))
             await asyncio.sleep(3)
             memory = resident(pid)
-            other = await flood(port, 1, 20, lambda number, asked: new(number + 500, asked), "127.0.0.2")
+            other = await flood(
+                port, 1, 20, lambda number, asked: new(number + 500, asked), "127.0.0.2"
+            )
             return await crowd, other, memory, resident(pid)
 
         crowd, other, before, after = asyncio.run(both())
-        print(f"\ncrowd: {told(crowd)}\nanother: {told(other)}\nmemory {before:.0f} MB to {after:.0f} MB")
+        print(
+            f"\ncrowd: {told(crowd)}\nanother: {told(other)}\nmemory {before:.0f} MB to "
+            f"{after:.0f} MB"
+        )
         assert {status for status, _ in crowd + other} <= {200, 503}
         assert max(seconds for _, seconds in crowd) < PATIENCE + 5
-        assert sum(status == 200 for status, _ in crowd) > len(other) / 2  # turn by turn, whatever the machine can do
+        assert (
+            sum(status == 200 for status, _ in crowd) > len(other) / 2
+        )  # turn by turn, whatever the machine can do
         assert all(status == 200 for status, _ in other)
         assert statistics.median(seconds for _, seconds in other) < 2.0
         assert after < 1.5 * before + 200
@@ -94,7 +104,9 @@ def test_what_everybody_asks_for_is_computed_once(cache):
     with explorer(cache) as (port, _):
 
         async def one():
-            return await asyncio.gather(*(ask(port, "/paths/light?seed=77&omega=2.2") for _ in range(200)))
+            return await asyncio.gather(
+                *(ask(port, "/paths/light?seed=77&omega=2.2") for _ in range(200))
+            )
 
         answers = asyncio.run(one())
         print(f"\n{told(answers)}")
@@ -103,8 +115,20 @@ def test_what_everybody_asks_for_is_computed_once(cache):
 
 @pytest.mark.parametrize("cold", [True, False])
 def test_the_end_comes_within_a_second_under_load(cache, cold):
-    given = ["explore", "--no-browser", "--port", "0", "--json", *([] if cold else ["--cache", str(cache)])]
-    command = subprocess.Popen([sys.executable, "-m", "whorl_cli", *given], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    given = [
+        "explore",
+        "--no-browser",
+        "--port",
+        "0",
+        "--json",
+        *([] if cold else ["--cache", str(cache)]),
+    ]
+    command = subprocess.Popen(
+        [sys.executable, "-m", "whorl_cli", *given],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     lines = "".join(command.stdout.readline() for _ in range(3))
     port = urlsplit(lines.split('"')[3]).port
 

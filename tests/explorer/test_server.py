@@ -19,7 +19,9 @@ QUERY = SMALL.to_query()
 
 @pytest.fixture(scope="module")
 def client():
-    return server.application(work=work.Work(patience=200)).test_client()  # a cold compiler may take long
+    return server.application(
+        work=work.Work(patience=200)
+    ).test_client()  # a cold compiler may take long
 
 
 def test_the_page_asks_nothing_of_anybody_else(client):
@@ -30,7 +32,9 @@ def test_the_page_asks_nothing_of_anybody_else(client):
     assert "script-src 'self';" in page.headers["Content-Security-Policy"]
 
 
-@pytest.mark.parametrize("name", ["page.css", "page.js", "frames.js", "theme.js", "plotly.min.js", "whorl.svg"])
+@pytest.mark.parametrize(
+    "name", ["page.css", "page.js", "frames.js", "theme.js", "plotly.min.js", "whorl.svg"]
+)
 def test_every_file_of_the_page_is_here(client, name):
     assert client.get(f"/assets/{name}").status_code == 200
 
@@ -44,7 +48,15 @@ def test_no_other_file_is(client, name):
 def test_every_portion_is_json(client, portion):
     answer = client.get(f"/{portion}/light?{QUERY}&law=leaky")
     assert answer.status_code == 200
-    assert set(answer.json["figures"]) <= {"network", "simplex", "spiral", "heat", "loss", "ledger", "many"}
+    assert set(answer.json["figures"]) <= {
+        "network",
+        "simplex",
+        "spiral",
+        "heat",
+        "loss",
+        "ledger",
+        "many",
+    }
 
 
 def test_a_broken_address_is_answered_by_a_sentence(client):
@@ -73,25 +85,47 @@ def test_strangers_are_refused(client):
     assert client.get("/status", headers={"Origin": "http://evil.example"}).status_code == 403
     assert client.get("/status", headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
     assert client.get("/status", headers={"Origin": "http://localhost"}).status_code == 200
-    # A page without an origin (a file, a sandboxed frame), and another port of this machine, which is the same site.
+    # A page without an origin (a file, a sandboxed frame), and another port of this machine, which
+    # is the same site.
     assert client.get("/status", headers={"Origin": "null"}).status_code == 403
     assert client.post("/upload/light", headers={"Origin": "null"}).status_code == 403
     assert client.get("/status", headers={"Origin": "http://localhost:3000"}).status_code == 403
     assert client.get("/status", headers={"Sec-Fetch-Site": "same-site"}).status_code == 403
     assert client.get("/status", headers={"Sec-Fetch-Site": "none"}).status_code == 200
     assert client.get("/", headers={"Sec-Fetch-Site": "cross-site"}).status_code == 200
-    for host in ("evil.example", "localhost.evil.example", "evil.example:8642", "127.0.0.1.evil.example", "2130706433", ""):
+    for host in (
+        "evil.example",
+        "localhost.evil.example",
+        "evil.example:8642",
+        "127.0.0.1.evil.example",
+        "2130706433",
+        "",
+    ):
         assert client.get("/paths/light", headers={"Host": host}).status_code == 400, host
-    assert client.get("/status", headers={"Host": "evil.example", "X-Forwarded-Host": "localhost"}).status_code == 400
+    assert (
+        client.get(
+            "/status", headers={"Host": "evil.example", "X-Forwarded-Host": "localhost"}
+        ).status_code
+        == 400
+    )
 
 
 @pytest.mark.parametrize(
-    ("path", "code"), [("/", 200), ("/status", 200), ("/assets/page.js", 200), ("/nowhere", 404), ("/picture/light?depth=99", 400)]
+    ("path", "code"),
+    [
+        ("/", 200),
+        ("/status", 200),
+        ("/assets/page.js", 200),
+        ("/nowhere", 404),
+        ("/picture/light?depth=99", 400),
+    ],
 )
 def test_every_answer_is_sealed(client, path, code):
     answer = client.get(path)
     assert answer.status_code == code
-    policy = dict(part.split(None, 1) for part in answer.headers["Content-Security-Policy"].split("; "))
+    policy = dict(
+        part.split(None, 1) for part in answer.headers["Content-Security-Policy"].split("; ")
+    )
     assert policy["default-src"] == "'none'"
     assert policy["script-src"] == policy["connect-src"] == "'self'"
     assert "frame-ancestors" in policy
@@ -103,7 +137,11 @@ def test_every_answer_is_sealed(client, path, code):
 def test_who_cannot_be_answered_now_is_told_when_to_ask_again():
     full = server.application(work=work.Work(waiting=0)).test_client()
     answer = full.get("/paths/light")
-    assert (answer.status_code, answer.headers["Retry-After"], (answer.json or {})["busy"]) == (503, "1", True)
+    assert (answer.status_code, answer.headers["Retry-After"], (answer.json or {})["busy"]) == (
+        503,
+        "1",
+        True,
+    )
 
 
 def test_a_trusted_host_is_let_in():
@@ -156,7 +194,15 @@ def test_warming_reports_how_far_it_is():
 
 def test_an_explorer_hands_out_its_figures_and_its_script():
     explorer = Explorer(depth=2, epochs=2, law="leaky")
-    assert set(explorer.figures()) == {"network", "simplex", "spiral", "heat", "loss", "ledger", "many"}
+    assert set(explorer.figures()) == {
+        "network",
+        "simplex",
+        "spiral",
+        "heat",
+        "loss",
+        "ledger",
+        "many",
+    }
     assert "wh.train" in explorer.python()
     assert Explorer.at("http://127.0.0.1:1/?depth=2").state == State(depth=2)
 
@@ -176,7 +222,13 @@ def test_an_explorer_shows_itself_in_a_notebook(monkeypatch):
     ("arguments", "sentence"),
     [
         (["--port", "70000"], "--port must be a whole number from 0 to 65535, but it is 70000"),
-        (["--host", "0.0.0.0"], "--trust must name a host under which visitors may come where --host is not this machine"),
+        (
+            ["--host", "0.0.0.0"],
+            (
+                "--trust must name a host under which visitors may come where --host is not this "
+                "machine"
+            ),
+        ),
         (["depth=9", "--port", "0"], "depth must be a whole number from 1 to 6, but it is 9"),
     ],
 )
@@ -198,5 +250,7 @@ server.warm = lambda lanes, alone: lanes.warm([("a", 1, lambda: (time.sleep(0.3)
 Explorer().address
 import atexit; atexit.register(lambda: print("compiled" if done.is_set() else "left alone", flush=True))
 """
-    answer = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    answer = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False
+    )
     assert (answer.returncode, answer.stdout, answer.stderr) == (0, "compiled\n", "")

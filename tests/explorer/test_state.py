@@ -36,7 +36,10 @@ def test_any_address_is_a_state_or_a_sentence(text):
 
 @given(
     st.dictionaries(
-        st.sampled_from(sorted(KINDS)), st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.lists(st.integers()))
+        st.sampled_from(sorted(KINDS)),
+        st.one_of(
+            st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.lists(st.integers())
+        ),
     )
 )
 def test_any_file_is_a_state_or_a_sentence(given_settings):
@@ -61,7 +64,10 @@ def test_the_opening_state_has_an_empty_address():
         ("start=1,0,1", "start must be three positive numbers"),
         ("colour=red", "settings of the explorer only, but 'colour' is not one"),
         ("depth=2&depth=3", "must hold each setting once, but depth is there twice"),
-        ("epochs=2&frame=13", "frame must be a whole number from 0 to 12, six an epoch, but it is 13"),
+        (
+            "epochs=2&frame=13",
+            "frame must be a whole number from 0 to 12, six an epoch, but it is 13",
+        ),
         ("x" * 3000, "the address must be at most 2000 characters long, but it has 3000"),
     ],
 )
@@ -72,7 +78,12 @@ def test_an_address_is_refused_in_one_sentence(query, sentence):
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"), [("{", "must be JSON"), ("[]", "must hold a state"), ('{"whorl": "explorer", "depth": "3"}', "depth must be")]
+    ("text", "sentence"),
+    [
+        ("{", "must be JSON"),
+        ("[]", "must hold a state"),
+        ('{"whorl": "explorer", "depth": "3"}', "depth must be"),
+    ],
 )
 def test_a_file_is_refused_in_one_sentence(text, sentence):
     with pytest.raises(ValueError, match=sentence):

@@ -38,14 +38,19 @@ RNG = np.random.default_rng(0)
 
 def test_a_table_of_trajectories_becomes_a_ledger():
     terms = {name: RNG.normal(size=20) for name in ("even", "handedness", "step", "drift")}
-    (bars,) = look("trajectories.parquet", as_parquet(trial=np.arange(20), policy=["adaptive"] * 20, **terms))["figures"]["ledger"].data
+    (bars,) = look(
+        "trajectories.parquet", as_parquet(trial=np.arange(20), policy=["adaptive"] * 20, **terms)
+    )["figures"]["ledger"].data
     np.testing.assert_allclose(bars.y[:4], [values.mean() for values in terms.values()])
     assert bars.y[4] == pytest.approx(sum(values.mean() for values in terms.values()))
 
 
 def test_a_table_of_configurations_becomes_the_sign_rule():
     value = RNG.normal(size=50)
-    seen = look("configurations.parquet", as_parquet(family=np.arange(50), ratio=1 - value, coefficient=value))
+    seen = look(
+        "configurations.parquet",
+        as_parquet(family=np.arange(50), ratio=1 - value, coefficient=value),
+    )
     helps, hurts = seen["figures"]["rule"].data
     assert len(helps.x) == (value < 0).sum()
     assert len(hurts.x) == (value > 0).sum()
@@ -56,14 +61,18 @@ def test_a_table_of_updates_becomes_lines():
     update = np.tile(np.arange(5), 4)
     lines = [
         trace
-        for trace in look("updates.parquet", as_parquet(update=update, native=1.0 / (1 + update)))["figures"]["lines"].data
+        for trace in look("updates.parquet", as_parquet(update=update, native=1.0 / (1 + update)))[
+            "figures"
+        ]["lines"].data
         if trace.name
     ]
     np.testing.assert_allclose(lines[0].y, 1 / (1 + np.arange(5)))
 
 
 def test_modes_become_eigenvalues():
-    points = look("modes.csv", as_csv(real=[-1.0, -1.0], imag=[2.0, 4.0]))["figures"]["eigenvalues"].data[0]
+    points = look("modes.csv", as_csv(real=[-1.0, -1.0], imag=[2.0, 4.0]))["figures"][
+        "eigenvalues"
+    ].data[0]
     assert list(points.y) == [2.0, 4.0]
 
 
@@ -72,8 +81,15 @@ def test_a_measured_learner_gets_its_verdict(write):
     loop = np.array([[1.0, -2.0], [2.0, 1.0]])
     plane = np.linalg.qr(np.column_stack([np.ones(3), [1, -1, 0], [1, 1, -2]]))[0][:, 1:]
     points = RNG.normal(size=(40, 2))
-    residual, velocity = points @ plane.T, points @ loop.T @ plane.T + 1e-3 * RNG.normal(size=(40, 3))
-    names = {f"{word}_{k + 1}": values[:, k] for word, values in (("residual", residual), ("velocity", velocity)) for k in range(3)}
+    residual, velocity = (
+        points @ plane.T,
+        points @ loop.T @ plane.T + 1e-3 * RNG.normal(size=(40, 3)),
+    )
+    names = {
+        f"{word}_{k + 1}": values[:, k]
+        for word, values in (("residual", residual), ("velocity", velocity))
+        for k in range(3)
+    }
     kind = "csv" if write is as_csv else "parquet"
     seen = look(f"bench.{kind}", write(repeat=np.repeat(np.arange(10), 4), **names))
     assert "plane" in seen["figures"]
@@ -90,7 +106,14 @@ def test_one_output_a_row_is_one_measurement_a_row():
     assert "plane" in look("long.csv", as_csv(**long))["figures"]
 
 
-@pytest.mark.parametrize("columns", [{"a": [1.0, 2.0], "b": [3.0, 4.0]}, {"only": [1.0, 2.0, 2.0]}, {"same": [1, 1], "name": ["x", "y"]}])
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"a": [1.0, 2.0], "b": [3.0, 4.0]},
+        {"only": [1.0, 2.0, 2.0]},
+        {"same": [1, 1], "name": ["x", "y"]},
+    ],
+)
 def test_any_numbers_can_be_seen(columns):
     assert look("some.csv", as_csv(**columns))["figures"]
 
@@ -98,7 +121,9 @@ def test_any_numbers_can_be_seen(columns):
 @pytest.mark.parametrize("columns", [("{}", "b"), ("{}",), ("time", "{}")])
 def test_a_name_of_a_column_is_words_and_not_a_link(columns):
     evil = '<a href="https://evil.example">x</a>'
-    drawn = look("some.csv", as_csv(**{name.format(evil): [1.0, 2.0, 3.0] for name in columns}))["figures"]
+    drawn = look("some.csv", as_csv(**{name.format(evil): [1.0, 2.0, 3.0] for name in columns}))[
+        "figures"
+    ]
     sent = wire.encoded(drawn)
     assert "<a" not in sent
     assert "&lt;a href=" in sent
@@ -108,7 +133,9 @@ def test_a_name_of_a_column_is_words_and_not_a_link(columns):
 
 
 def test_a_state_is_gone_to():
-    assert tables.look("state.json", State(depth=5).to_json().encode(), style.LIGHT) == State(depth=5)
+    assert tables.look("state.json", State(depth=5).to_json().encode(), style.LIGHT) == State(
+        depth=5
+    )
 
 
 @pytest.mark.parametrize(
@@ -136,14 +163,24 @@ def test_a_table_that_is_too_long_is_refused_before_it_is_read(monkeypatch):
 
 def tall(outputs, measurements):
     keys = [(str(one), str(output)) for one in range(measurements) for output in range(outputs)]
-    return "measurement,output,residual,velocity\n" + "\n".join(f"{one},{output},0.{output},0.1" for one, output in keys)
+    return "measurement,output,residual,velocity\n" + "\n".join(
+        f"{one},{output},0.{output},0.1" for one, output in keys
+    )
 
 
 @pytest.mark.parametrize(
     ("name", "content", "rule"),
     [
-        ("a.csv", tall(4000, 2).encode(), "at most 500000 rows and 400 columns, but it has 2 and 8000"),
-        ("a.csv", b"a," * 10**6 + b"a\n1", "at most 500000 rows and 400 columns, but it has 1 and 1000001"),
+        (
+            "a.csv",
+            tall(4000, 2).encode(),
+            "at most 500000 rows and 400 columns, but it has 2 and 8000",
+        ),
+        (
+            "a.csv",
+            b"a," * 10**6 + b"a\n1",
+            "at most 500000 rows and 400 columns, but it has 1 and 1000001",
+        ),
         ("a.csv", b"a\n" * 600_000, "at most 500000 rows and 400 columns, but it has 599999 and 1"),
         (
             "a.parquet",
@@ -164,8 +201,13 @@ def test_a_small_file_that_would_fill_the_memory_is_refused_at_the_door(name, co
 
 
 def test_a_long_text_that_a_small_file_repeats_is_never_unpacked():
-    repeated = pa.DictionaryArray.from_arrays(pa.array(np.zeros(100_000, "int32")), pa.array(["x" * 20_000]))
-    numbers = {name: RNG.normal(size=100_000).round(1) for name in ("residual_1", "residual_2", "velocity_1", "velocity_2")}
+    repeated = pa.DictionaryArray.from_arrays(
+        pa.array(np.zeros(100_000, "int32")), pa.array(["x" * 20_000])
+    )
+    numbers = {
+        name: RNG.normal(size=100_000).round(1)
+        for name in ("residual_1", "residual_2", "velocity_1", "velocity_2")
+    }
     content = as_parquet(**numbers, sample=repeated)
     before = pa.total_allocated_bytes()
     (verdict,) = look("a.parquet", content)["verdicts"]
@@ -176,4 +218,6 @@ def test_a_long_text_that_a_small_file_repeats_is_never_unpacked():
 def test_more_outputs_than_can_be_judged_while_somebody_waits_are_drawn_only():
     names = [f"{kind}_{number}" for kind in ("residual", "velocity") for number in range(1, 42)]
     seen = look("a.parquet", as_parquet(**{name: RNG.normal(size=100) for name in names}))
-    assert seen["verdicts"] == ["a table of at most 40 outputs is judged here, but this one has 41: use whorl certify"]
+    assert seen["verdicts"] == [
+        "a table of at most 40 outputs is judged here, but this one has 41: use whorl certify"
+    ]

@@ -69,7 +69,10 @@ def test_what_several_ask_for_is_computed_once():
         return "answer"
 
     with ThreadPoolExecutor(20) as pool:
-        asked = [pool.submit(work.do, "p", call, key="same", client=(number % 3, number)) for number in range(20)]
+        asked = [
+            pool.submit(work.do, "p", call, key="same", client=(number % 3, number))
+            for number in range(20)
+        ]
         while not calls or len(work._asked["same"].clients) < 20:
             time.sleep(0.001)
         gate.set()
@@ -91,7 +94,10 @@ def test_a_flood_of_one_visitor_hardly_delays_another():
     work = Work(workers=1)
     work.mark("p")
     with ThreadPoolExecutor(60) as pool:
-        flood = [pool.submit(work.do, "p", lambda: time.sleep(0.02), client=("A", "x")) for _ in range(60)]
+        flood = [
+            pool.submit(work.do, "p", lambda: time.sleep(0.02), client=("A", "x"))
+            for _ in range(60)
+        ]
         while len(work._turns.jobs) < 50:
             time.sleep(0.001)
         start = time.monotonic()

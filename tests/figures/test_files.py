@@ -1,4 +1,7 @@
-"""Files of a run folder: which are written, what they carry, and that equal tables give equal bytes."""
+"""Files of a run folder.
+
+Which are written, what they carry, and that equal tables give equal bytes.
+"""
 
 import json
 
@@ -14,15 +17,23 @@ from whorl_audit import figures as audit
 @pytest.fixture
 def hashes():
     def read(study):
-        return {name: about["sha256"] for name, about in json.loads((study / "verdict.json").read_text())["tables"].items()}
+        return {
+            name: about["sha256"]
+            for name, about in json.loads((study / "verdict.json").read_text())["tables"].items()
+        }
 
     return read
 
 
-def test_a_figure_is_written_as_pdf_and_png_with_the_hashes_of_its_tables(run_folder, threshold, hashes):
+def test_a_figure_is_written_as_pdf_and_png_with_the_hashes_of_its_tables(
+    run_folder, threshold, hashes
+):
     study = run_folder("threshold", threshold, name="mine")
     written = figures.draw_all(study.parent)
-    assert [path.relative_to(study).as_posix() for path in written] == ["figures/threshold.pdf", "figures/threshold.png"]
+    assert [path.relative_to(study).as_posix() for path in written] == [
+        "figures/threshold.pdf",
+        "figures/threshold.png",
+    ]
     wanted = {name: hashes(study)[name] for name in ("configurations", "statistics")}
     assert json.loads(audit.pdf_text(written[0].read_bytes())) == wanted
     assert json.loads(audit.png_text(written[1].read_bytes())) == wanted
@@ -53,9 +64,15 @@ def test_the_tolerance_comes_from_the_gate(run_folder, structural, monkeypatch):
 
 @pytest.mark.parametrize(
     ("registered", "quick", "words"),
-    [(True, False, None), (False, False, "UNREGISTERED"), (False, True, "UNREGISTERED · quick run")],
+    [
+        (True, False, None),
+        (False, False, "UNREGISTERED"),
+        (False, True, "UNREGISTERED · quick run"),
+    ],
 )
-def test_what_is_not_registered_is_stamped(run_folder, threshold, monkeypatch, laid_out, registered, quick, words):
+def test_what_is_not_registered_is_stamped(
+    run_folder, threshold, monkeypatch, laid_out, registered, quick, words
+):
     study = run_folder("threshold", threshold, registered=registered, quick=quick)
     seen = []
     monkeypatch.setattr(figures, "files", lambda figure, *_: seen.append(laid_out(figure)) or {})
@@ -71,7 +88,10 @@ def test_a_stale_table_has_no_road_to_a_figure(run_folder, threshold):
     study = run_folder("threshold", threshold)
     path = study / "tables" / "configurations.parquet"
     store.write(path, path.read_bytes() + b"\0")
-    with pytest.raises(ValueError, match=r"table configurations of threshold must have the SHA-256 \w+ of its verdict, but it is \w+"):
+    with pytest.raises(
+        ValueError,
+        match=r"table configurations of threshold must have the SHA-256 \w+ of its verdict, but it is \w+",
+    ):
         figures.draw_all(study.parent)
     path.unlink()
     with pytest.raises(ValueError, match="but it is missing"):
@@ -80,18 +100,25 @@ def test_a_stale_table_has_no_road_to_a_figure(run_folder, threshold):
 
 
 def test_a_folder_without_studies_is_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"folder must hold studies, each with a verdict\.json, but .* holds none"):
+    with pytest.raises(
+        ValueError, match=r"folder must hold studies, each with a verdict\.json, but .* holds none"
+    ):
         figures.draw_all(tmp_path)
 
 
 def test_an_unknown_kind_is_refused(run_folder, threshold):
     study = run_folder("threshold", threshold)
     (study / "verdict.json").write_text('{"kind": "weather"}')
-    with pytest.raises(ValueError, match=r"kind in threshold/verdict\.json must be one of structural, .*, but it is 'weather'"):
+    with pytest.raises(
+        ValueError,
+        match=r"kind in threshold/verdict\.json must be one of structural, .*, but it is 'weather'",
+    ):
         figures.draw_all(study.parent)
 
 
-def test_the_concept_belongs_to_the_papers_three_studies(run_folder, structural, threshold, horizon, monkeypatch):
+def test_the_concept_belongs_to_the_papers_three_studies(
+    run_folder, structural, threshold, horizon, monkeypatch
+):
     drawn = []
     monkeypatch.setattr(concept, "draw", lambda: drawn.append(1) or _style.figure(4))
     for kind, tables in (("structural", structural), ("threshold", threshold)):

@@ -15,7 +15,9 @@ def test_a_quick_run_gets_all_four_figures_and_another_process_draws_the_same(tm
     reproduce.conduct(reproduce.paper(), tmp_path / "run", quick=True)
     written = figures.draw_all(tmp_path / "run")
     assert sorted(path.name for path in written) == sorted(
-        f"{name}.{ending}" for name in ("concept", "horizon", "structural", "threshold") for ending in ("pdf", "png")
+        f"{name}.{ending}"
+        for name in ("concept", "horizon", "structural", "threshold")
+        for ending in ("pdf", "png")
     )
     first = [path.read_bytes() for path in written]
     script = "import sys; from pathlib import Path; from whorl.figures import draw_all; draw_all(Path(sys.argv[1]))"

@@ -19,9 +19,13 @@ def sentence(text):
 
 
 def ends_well(call, *given, also=(), **named):
-    """Whether a call answered. If it did not, it must have raised `ValueError`, or another kind that it documents, with a sentence.
+    """Whether a call answered.
 
-    Python hides most warnings from users and pytest raises all of them: here only what a user would see counts.
+    If it did not, it must have raised `ValueError`, or another kind that it documents, with a
+    sentence.
+
+    Python hides most warnings from users and pytest raises all of them: here only what a user would
+    see counts.
     """
     try:
         with warnings.catch_warnings():
@@ -37,7 +41,10 @@ def ends_well(call, *given, also=(), **named):
 
 
 def command_ends_well(*arguments):
-    """Whether a command did its work. If it did not, it must have ended with code 2 and one line on the error stream."""
+    """Whether a command did its work.
+
+    If it did not, it must have ended with code 2 and one line on the error stream.
+    """
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = whorl_cli.main([str(one) for one in arguments])
@@ -46,7 +53,11 @@ def command_ends_well(*arguments):
         assert not out.getvalue()
         told = err.getvalue()
         assert told.endswith("\n")
-        sentence(json.loads(told)["error"] if "--json" in arguments else told.removesuffix("\n").removeprefix("whorl: "))
+        sentence(
+            json.loads(told)["error"]
+            if "--json" in arguments
+            else told.removesuffix("\n").removeprefix("whorl: ")
+        )
     else:
         assert not err.getvalue()
     return code != 2

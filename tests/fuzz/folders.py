@@ -16,7 +16,9 @@ JSON = st.recursive(
         st.text(max_size=5),
         st.sampled_from(["PASS", "<=", "0" * 64]),
     ),
-    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=5), inner, max_size=3)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
     max_leaves=5,
 )
 COLUMNS = st.sampled_from(["float", "text", "null", "whole", "list", "time"])
@@ -26,7 +28,13 @@ DELETED = object()
 def paths_of(value, path=()):
     """Every place in a JSON value."""
     yield path
-    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    parts = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     for key, part in parts:
         yield from paths_of(part, (*path, key))
 
@@ -69,7 +77,13 @@ def other_bytes(draw, content):
 
 
 def _column(kind, rows):
-    made = {"float": [float("nan")] * rows, "text": ["x"] * rows, "null": [None] * rows, "whole": [2**62] * rows, "list": [[1.0]] * rows}
+    made = {
+        "float": [float("nan")] * rows,
+        "text": ["x"] * rows,
+        "null": [None] * rows,
+        "whole": [2**62] * rows,
+        "list": [[1.0]] * rows,
+    }
     return pa.array(made[kind]) if kind in made else pa.array([0] * rows, pa.timestamp("s"))
 
 
@@ -82,7 +96,11 @@ def other_table(draw, content):
         names = table.column_names
         if what == "rows" or not names:
             table = (
-                table.take(pa.array(draw(st.lists(st.integers(0, table.num_rows - 1), max_size=4)), pa.int64()))
+                table.take(
+                    pa.array(
+                        draw(st.lists(st.integers(0, table.num_rows - 1), max_size=4)), pa.int64()
+                    )
+                )
                 if table.num_rows
                 else table
             )
@@ -91,7 +109,12 @@ def other_table(draw, content):
         if what == "lose":
             table = table.remove_column(at)
         elif what == "name":
-            table = table.rename_columns([draw(st.text(max_size=3)) if number == at else name for number, name in enumerate(names)])
+            table = table.rename_columns(
+                [
+                    draw(st.text(max_size=3)) if number == at else name
+                    for number, name in enumerate(names)
+                ]
+            )
         else:
             table = table.set_column(at, names[at], _column(draw(COLUMNS), table.num_rows))
     buffer = pa.BufferOutputStream()
@@ -103,7 +126,9 @@ def other_table(draw, content):
 def changes(draw, contents):
     """Other contents of one to three files of a folder, and None for a file that is gone."""
     found = {}
-    for name in draw(st.lists(st.sampled_from(sorted(contents)), min_size=1, max_size=3, unique=True)):
+    for name in draw(
+        st.lists(st.sampled_from(sorted(contents)), min_size=1, max_size=3, unique=True)
+    ):
         content = contents[name]
         choices = [st.none(), other_bytes(content)]
         if name.endswith(".json"):
@@ -119,7 +144,11 @@ class Folder:
 
     def __init__(self, root):
         self.root = root
-        self.contents = {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+        self.contents = {
+            path.relative_to(root).as_posix(): path.read_bytes()
+            for path in root.rglob("*")
+            if path.is_file()
+        }
 
     def put(self, changed):
         for name, content in changed.items():

@@ -9,7 +9,26 @@ from hypothesis import strategies as st
 
 CELLS = st.one_of(
     st.sampled_from(
-        ["", "nan", "inf", "-inf", "1e308", "-1e308", "1e-320", "1e999", "0", "-0", "1,5", "x", '"', "#", "\x00", "9" * 400, "é", " 1 "]
+        [
+            "",
+            "nan",
+            "inf",
+            "-inf",
+            "1e308",
+            "-1e308",
+            "1e-320",
+            "1e999",
+            "0",
+            "-0",
+            "1,5",
+            "x",
+            '"',
+            "#",
+            "\x00",
+            "9" * 400,
+            "é",
+            " 1 ",
+        ]
     ),
     st.floats(-1, 1).map(repr),
     st.text(max_size=4),
@@ -34,7 +53,11 @@ def sound(rows=14, outputs=3, skew=1.0):
     rng = np.random.default_rng(rows)
     residual = rng.normal(size=(rows, outputs))
     residual -= residual.mean(axis=1, keepdims=True)
-    velocity = residual + skew * (np.roll(residual, 1, axis=1) - np.roll(residual, -1, axis=1)) + 0.01 * rng.normal(size=residual.shape)
+    velocity = (
+        residual
+        + skew * (np.roll(residual, 1, axis=1) - np.roll(residual, -1, axis=1))
+        + 0.01 * rng.normal(size=residual.shape)
+    )
     columns = {f"residual_{number + 1}": residual[:, number] for number in range(outputs)}
     return columns | {f"velocity_{number + 1}": velocity[:, number] for number in range(outputs)}
 
@@ -45,13 +68,22 @@ def lengthened(columns):
     rows = len(next(iter(columns.values())))
     measurement, output = np.divmod(np.arange(rows * outputs), outputs)
     flat = {
-        role: np.stack([columns[f"{role}_{number + 1}"] for number in range(outputs)], axis=1).ravel() for role in ("residual", "velocity")
+        role: np.stack(
+            [columns[f"{role}_{number + 1}"] for number in range(outputs)], axis=1
+        ).ravel()
+        for role in ("residual", "velocity")
     }
     return {"measurement": measurement, "output": output + 1, **flat}
 
 
 def csv(columns, delimiter=","):
-    lines = [delimiter.join(columns), *(delimiter.join(str(value) for value in row) for row in zip(*columns.values(), strict=True))]
+    lines = [
+        delimiter.join(columns),
+        *(
+            delimiter.join(str(value) for value in row)
+            for row in zip(*columns.values(), strict=True)
+        ),
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -63,13 +95,30 @@ def parquet(columns):
 
 @st.composite
 def dressed(draw, names):
-    """Sound measurements, in either form, with optional columns, and columns lost, renamed or spoilt in one value."""
-    columns = sound(draw(st.sampled_from([4, 12, 12])), draw(st.sampled_from([2, 3, 3])), draw(st.sampled_from([0.0, 1.0])))
+    """Sound measurements, in either form, with optional columns, and columns lost, renamed or
+    spoilt in one value.
+    """
+    columns = sound(
+        draw(st.sampled_from([4, 12, 12])),
+        draw(st.sampled_from([2, 3, 3])),
+        draw(st.sampled_from([0.0, 1.0])),
+    )
     if draw(st.booleans()):
         columns = lengthened(columns)
     rows = len(next(iter(columns.values())))
-    for name in draw(st.lists(st.sampled_from(["sample", "repeat", "uncertainty", "potential_1", "column_0_0_0", "input_1"]), max_size=2)):
-        columns[name] = np.sort(np.arange(rows) % draw(st.integers(1, 4))) if draw(st.booleans()) else np.full(rows, 0.5)
+    for name in draw(
+        st.lists(
+            st.sampled_from(
+                ["sample", "repeat", "uncertainty", "potential_1", "column_0_0_0", "input_1"]
+            ),
+            max_size=2,
+        )
+    ):
+        columns[name] = (
+            np.sort(np.arange(rows) % draw(st.integers(1, 4)))
+            if draw(st.booleans())
+            else np.full(rows, 0.5)
+        )
     for _ in range(draw(st.integers(0, 2))):
         name = draw(st.sampled_from(sorted(columns)))
         what = draw(st.sampled_from(["value", "value", "name", "lose", "constant", "scale"]))
@@ -91,7 +140,17 @@ def dressed(draw, names):
 
 NAMES = st.one_of(
     st.sampled_from(
-        ["residual_1", "residual_2", "velocity_1", "change_1", "velocity_1_1", "residual_0", "residual_99999999999", "sample", "output"]
+        [
+            "residual_1",
+            "residual_2",
+            "velocity_1",
+            "change_1",
+            "velocity_1_1",
+            "residual_0",
+            "residual_99999999999",
+            "sample",
+            "output",
+        ]
     ),
     st.text(max_size=6),
 )
@@ -110,7 +169,11 @@ def written(draw, content, pieces=CELLS):
 @st.composite
 def csvs(draw, names=NAMES):
     text = csv(draw(dressed(names)), draw(st.sampled_from([",", ",", ";", "\t"])))
-    return draw(written(text.encode(errors="replace"))) if draw(st.booleans()) else text.encode(errors="replace")
+    return (
+        draw(written(text.encode(errors="replace")))
+        if draw(st.booleans())
+        else text.encode(errors="replace")
+    )
 
 
 @st.composite
@@ -128,4 +191,8 @@ def parquets(draw, names=NAMES):
     if draw(st.integers(0, 3)) == 0:
         for _ in range(draw(st.integers(1, 3))):
             content[draw(st.integers(0, len(content) - 1))] = draw(st.integers(0, 255))
-    return bytes(content[: draw(st.integers(0, len(content)))]) if draw(st.integers(0, 9)) == 0 else bytes(content)
+    return (
+        bytes(content[: draw(st.integers(0, len(content)))])
+        if draw(st.integers(0, 9)) == 0
+        else bytes(content)
+    )

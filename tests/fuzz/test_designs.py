@@ -12,7 +12,19 @@ from whorl.sweep import Plan
 from whorl.sweep import design as sweeps
 
 STUDIES = [design.shipped(name).text.decode() for name in design.SHIPPED]
-STUDY_WORDS = ["name", "kind", "[parameters]", "[quick]", "[[gates]]", "value", "origin", "seed", "bound", '"threshold"', '"own"']
+STUDY_WORDS = [
+    "name",
+    "kind",
+    "[parameters]",
+    "[quick]",
+    "[[gates]]",
+    "value",
+    "origin",
+    "seed",
+    "bound",
+    '"threshold"',
+    '"own"',
+]
 GRID = (Path(__file__).parents[2] / "examples" / "sweep.toml").read_text()
 RANDOM = """name = "drawn"
 title = "Points from ranges"
@@ -27,7 +39,20 @@ imbalance = { from = 0.0, to = 8.0 }
 scale = { from = 0.01, to = 0.5, log = true }
 """
 SWEEPS = [GRID, RANDOM]
-SWEEP_WORDS = ["name", "design", '"grid"', '"random"', "[task]", "[network]", "[policy]", "points", "trials", "from", "to", "log"]
+SWEEP_WORDS = [
+    "name",
+    "design",
+    '"grid"',
+    '"random"',
+    "[task]",
+    "[network]",
+    "[policy]",
+    "points",
+    "trials",
+    "from",
+    "to",
+    "log",
+]
 
 
 def files(sources, words):
@@ -54,14 +79,19 @@ def test_any_sweep_file_is_a_plan_or_a_sentence(fuzz):
     def planned(text):
         plan = Plan(sweeps.parse(text, "mine.toml"))
         assert plan.estimate(2)["cases"] == plan.cases
-        assert len(plan.of(plan.shard(plan.shards - 1))) > 0 if plan.design.shard <= 10_000 else True
+        assert (
+            len(plan.of(plan.shard(plan.shards - 1))) > 0 if plan.design.shard <= 10_000 else True
+        )
 
     fuzz(files(SWEEPS, SWEEP_WORDS), lambda text: ends_well(planned, text))
 
 
-@pytest.mark.parametrize("arguments", [["register"], ["sweep", "--dry-run"]], ids=["register", "sweep"])
+@pytest.mark.parametrize(
+    "arguments", [["register"], ["sweep", "--dry-run"]], ids=["register", "sweep"]
+)
 def test_the_commands_refuse_with_one_line_and_code_two(fuzz, arguments, tmp_path, monkeypatch):
-    # What a lock holds does not depend on what is read: hashing every source ten thousand times would only take long.
+    # What a lock holds does not depend on what is read: hashing every source ten thousand times
+    # would only take long.
     monkeypatch.setattr(lock, "lock", lambda study: {"design": study.sha256, "sources": {}})
     path = tmp_path / "mine.toml"
     sources = STUDIES if arguments == ["register"] else SWEEPS
@@ -82,4 +112,7 @@ def test_any_lock_is_read_or_refused(fuzz, locked, tmp_path):
         return ends_well(lock.read, path)
 
     words = ['"design"', '"sources"', "{", "}", ":", "null"]
-    fuzz(st.one_of(st.just(locked), texts.soups(words), texts.mutations([locked.decode()], words)), read)
+    fuzz(
+        st.one_of(st.just(locked), texts.soups(words), texts.mutations([locked.decode()], words)),
+        read,
+    )

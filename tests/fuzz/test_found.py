@@ -25,25 +25,61 @@ from whorl.sweep import design as sweeps
 @pytest.mark.parametrize(
     ("call", "rule"),
     [
-        (lambda: wh.native(0.1, law=np.zeros((3, 1))), r"^law must be rotational\(...\), .* it is array\(\[\[0.\], \[0.\], \[0.\]\]\)$"),
-        (lambda: wh.adaptive(0.1, gate=jnp.zeros((9, 9))), r"^gate must be .*, but it is Array\(.{70,80}\.\.\.$"),
-        (lambda: wh.quarter_turn(10**400), r"^outputs must be a whole number of at most 63 bits, but it is 10{76}\.\.\.$"),
+        (
+            lambda: wh.native(0.1, law=np.zeros((3, 1))),
+            r"^law must be rotational\(...\), .* it is array\(\[\[0.\], \[0.\], \[0.\]\]\)$",
+        ),
+        (
+            lambda: wh.adaptive(0.1, gate=jnp.zeros((9, 9))),
+            r"^gate must be .*, but it is Array\(.{70,80}\.\.\.$",
+        ),
+        (
+            lambda: wh.quarter_turn(10**400),
+            r"^outputs must be a whole number of at most 63 bits, but it is 10{76}\.\.\.$",
+        ),
         (lambda: wh.quarter_turn(10**5000), r"^outputs must be .*, but it is a very long number$"),
-        (lambda: wh.Network.random((3, 10**400), seed=1), r"^widths must be a whole number of at most 63 bits, but it is 10*\.\.\.$"),
+        (
+            lambda: wh.Network.random((3, 10**400), seed=1),
+            r"^widths must be a whole number of at most 63 bits, but it is 10*\.\.\.$",
+        ),
         (lambda: wh.Network([np.eye(3)], support=3), r"^support must be a list, but it is 3$"),
-        (lambda: wh.Network([np.eye(3)], support=[[[1], [1, 2]]]), r"^support 0 must be a rectangular array of numbers, but "),
+        (
+            lambda: wh.Network([np.eye(3)], support=[[[1], [1, 2]]]),
+            r"^support 0 must be a rectangular array of numbers, but ",
+        ),
         (
             lambda: wh.Network([np.full((3, 3), 1 / 3)], rates=[[1.0, []]]),
             r"^rates of layer 0 must be a rectangular array of numbers, but ",
         ),
         (lambda: wh.Network({1: np.eye(3)}), r"^layers must be a list, but it is \{1: array"),
-        (lambda: wh.Network(np.float64(1)), r"^layers must be a list, but it is np.float64\(1.0\)$"),
-        (lambda: wh.Network([np.eye(3, dtype=np.longdouble)]), r"^layer 0 must hold numbers of at most 64 bits, but its type is float128$"),
-        (lambda: wh.Network.random((3, 3), seed=1, logits=2.0), r"^logits must be a list, but it is 2.0$"),
-        (lambda: wh.Network.random((3, 3), seed=1, dtype="x"), r"^dtype must be a floating type, but it is 'x'$"),
-        (lambda: wh.Network.random((3, 3), seed=1, dtype=int), r"^dtype must be a floating type, but it is int64$"),
-        (lambda: wh.rollout(0.1, horizon=1, errors=[0.0, []]), r"^errors must be a rectangular array of numbers, but "),
-        (lambda: wh.leaky([[1], [1, 2]]), r"^mu must be a rectangular array of numbers, but its rows have different lengths$"),
+        (
+            lambda: wh.Network(np.float64(1)),
+            r"^layers must be a list, but it is np.float64\(1.0\)$",
+        ),
+        (
+            lambda: wh.Network([np.eye(3, dtype=np.longdouble)]),
+            r"^layer 0 must hold numbers of at most 64 bits, but its type is float128$",
+        ),
+        (
+            lambda: wh.Network.random((3, 3), seed=1, logits=2.0),
+            r"^logits must be a list, but it is 2.0$",
+        ),
+        (
+            lambda: wh.Network.random((3, 3), seed=1, dtype="x"),
+            r"^dtype must be a floating type, but it is 'x'$",
+        ),
+        (
+            lambda: wh.Network.random((3, 3), seed=1, dtype=int),
+            r"^dtype must be a floating type, but it is int64$",
+        ),
+        (
+            lambda: wh.rollout(0.1, horizon=1, errors=[0.0, []]),
+            r"^errors must be a rectangular array of numbers, but ",
+        ),
+        (
+            lambda: wh.leaky([[1], [1, 2]]),
+            r"^mu must be a rectangular array of numbers, but its rows have different lengths$",
+        ),
     ],
 )
 def test_a_value_of_the_wrong_kind(call, rule):
@@ -52,7 +88,9 @@ def test_a_value_of_the_wrong_kind(call, rule):
 
 
 def test_a_study_that_does_not_ship_has_no_shipped_lock():
-    with pytest.raises(ValueError, match=r"^study must be one of structural, .*, but it is 'mine'$"):
+    with pytest.raises(
+        ValueError, match=r"^study must be one of structural, .*, but it is 'mine'$"
+    ):
         lock.shipped_lock("mine")
 
 
@@ -60,14 +98,20 @@ def test_a_sweep_with_more_programs_than_anybody_could_compile():
     depths, widths = (", ".join(map(str, range(least, 65))) for least in (1, 3))
     head = 'name = "x"\ntitle = "x"\ndesign = "random"\nseed = 1\npoints = 1\n'
     text = f"{head}[network]\ndepth = [{depths}]\nwidth = [{widths}]\n[schedule]\nepochs = [{depths}]\n"
-    with pytest.raises(ValueError, match=r"line 6: a sweep must have at most 100000 compiled shapes, but it has 253952$"):
+    with pytest.raises(
+        ValueError,
+        match=r"line 6: a sweep must have at most 100000 compiled shapes, but it has 253952$",
+    ):
         sweeps.parse(text.encode())
 
 
 @pytest.mark.parametrize("size", [1e200, 1e-200])
 def test_measurements_whose_squares_no_double_holds(size):
     columns = {name: size * values for name, values in tables.sound().items()}
-    with pytest.raises(ValueError, match=r"^the squares of all residual must sum to between 1e-120 and 1e\+120, but .*: use other units$"):
+    with pytest.raises(
+        ValueError,
+        match=r"^the squares of all residual must sum to between 1e-120 and 1e\+120, but .*: use other units$",
+    ):
         measured.certify(*arrays(columns))
 
 
@@ -78,9 +122,21 @@ def test_measurements_whose_squares_no_double_holds(size):
         ({"alpha": 10**400}, r"^alpha must lie between 0 and 1, but it is 10{76}\.\.\.$"),
         ({"seed": None}, r"^seed must be a whole number of at least 0, but it is None$"),
         ({"seed": -1}, r"^seed must be a whole number of at least 0, but it is -1$"),
-        ({"time_scale": 10**400}, r"^time_scale must be a number greater than 0, but it is 10{76}\.\.\.$"),
-        ({"sample": [1, []]}, r"^sample must be a rectangular array of numbers, but its rows have different lengths$"),
-        ({"uncertainty": 1e200}, r"^row 0, uncertainty: uncertainties must lie from 1e-60 to 1e\+60, but one is 1e\+200$"),
+        (
+            {"time_scale": 10**400},
+            r"^time_scale must be a number greater than 0, but it is 10{76}\.\.\.$",
+        ),
+        (
+            {"sample": [1, []]},
+            r"^sample must be a rectangular array of numbers, but its rows have different lengths$",
+        ),
+        (
+            {"uncertainty": 1e200},
+            (
+                r"^row 0, uncertainty: uncertainties must lie from 1e-60 to 1e\+60, but one is "
+                r"1e\+200$"
+            ),
+        ),
     ],
 )
 def test_measurements_with_an_option_of_the_wrong_kind(named, rule):
@@ -89,21 +145,31 @@ def test_measurements_with_an_option_of_the_wrong_kind(named, rule):
 
 
 def arrays(columns):
-    return [np.stack([columns[f"{role}_{number}"] for number in (1, 2, 3)], axis=1) for role in ("residual", "velocity")]
+    return [
+        np.stack([columns[f"{role}_{number}"] for number in (1, 2, 3)], axis=1)
+        for role in ("residual", "velocity")
+    ]
 
 
 def test_measurements_whose_lines_end_as_on_old_machines(tmp_path):
     path = tmp_path / "mine.csv"
     path.write_text(tables.csv(tables.sound()).replace("\n", "\r"))
-    with pytest.raises(ValueError, match=r"mine\.csv, line 1: the file must begin with one line of names, but it cannot be read as CSV$"):
+    with pytest.raises(
+        ValueError,
+        match=r"mine\.csv, line 1: the file must begin with one line of names, but it cannot be read as CSV$",
+    ):
         measured.read(path)
 
 
 def test_measurements_whose_samples_have_different_outputs(tmp_path):
     path = tmp_path / "mine.csv"
-    path.write_text("measurement,output,sample,residual,velocity\n" + "".join(f"1,{n},{s},0.5,0.5\n" for n, s in enumerate("aabbb")))
+    path.write_text(
+        "measurement,output,sample,residual,velocity\n"
+        + "".join(f"1,{n},{s},0.5,0.5\n" for n, s in enumerate("aabbb"))
+    )
     with pytest.raises(
-        ValueError, match=r"line 2, column sample: every sample must have the same outputs, but there are 5 lines for 2 samples$"
+        ValueError,
+        match=r"line 2, column sample: every sample must have the same outputs, but there are 5 lines for 2 samples$",
     ):
         measured.read(path)
 
@@ -113,12 +179,18 @@ def test_measurements_whose_file_is_damaged_inside(tmp_path):
     content = bytearray(tables.parquet(tables.sound(4, 2)))
     content[4] = 0  # the head of the first page
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"mine\.parquet: the file must be a whole Parquet file, but a part of it is damaged$"):
+    with pytest.raises(
+        ValueError,
+        match=r"mine\.parquet: the file must be a whole Parquet file, but a part of it is damaged$",
+    ):
         measured.read(path)
 
 
 def test_an_upload_with_infinite_numbers_has_gaps_there():
-    seen = shown("mine.csv", as_csv(even=[0.0, 1.0], handedness=[0.0, 1.0], step=[0.0, 1.0], drift=[2.0, np.inf]))
+    seen = shown(
+        "mine.csv",
+        as_csv(even=[0.0, 1.0], handedness=[0.0, 1.0], step=[0.0, 1.0], drift=[2.0, np.inf]),
+    )
     assert seen["figures"]["ledger"].data[0].y[3] == 2.0
 
 
@@ -128,7 +200,10 @@ def test_an_upload_whose_times_have_gaps():
 
 
 def test_an_upload_with_numbers_that_cannot_be_squared():
-    with pytest.raises(ValueError, match=r"^numbers must be at most 1e\+100 in size, but column 'big' holds a larger one$"):
+    with pytest.raises(
+        ValueError,
+        match=r"^numbers must be at most 1e\+100 in size, but column 'big' holds a larger one$",
+    ):
         opened.look("mine.parquet", as_parquet(big=[1e300]), style.LIGHT)
 
 
@@ -139,20 +214,28 @@ def told(tmp_path):
 
 def test_a_report_on_a_folder_that_lost_a_file(told):
     (told / "horizon" / "lock.json").unlink()
-    with pytest.raises(ValueError, match=r"^horizon must be a finished study, but a file of it cannot be read: .*lock\.json"):
+    with pytest.raises(
+        ValueError,
+        match=r"^horizon must be a finished study, but a file of it cannot be read: .*lock\.json",
+    ):
         report.read(told)
 
 
 def test_a_report_on_a_folder_whose_table_is_another(told):
     (told / "horizon" / "tables" / "statistics.parquet").write_bytes(tables.parquet({"x": [1.0]}))
-    with pytest.raises(ValueError, match=r"^horizon must be a study as whorl wrote it, but a file of it was changed: 'name'$"):
+    with pytest.raises(
+        ValueError,
+        match=r"^horizon must be a study as whorl wrote it, but a file of it was changed: 'name'$",
+    ):
         report.read(told)
 
 
 def test_a_report_on_a_verdict_whose_gates_are_none(told):
     path = told / "horizon" / "verdict.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"gates": [1]}))
-    with pytest.raises(ValueError, match=r"^run must hold what whorl wrote, but its page cannot be drawn: "):
+    with pytest.raises(
+        ValueError, match=r"^run must hold what whorl wrote, but its page cannot be drawn: "
+    ):
         page.render(report.read(told))
 
 
@@ -167,14 +250,24 @@ def test_a_report_on_a_verdict_whose_gates_are_none(told):
 def test_a_file_of_replicates_that_was_changed(tmp_path, content, rule):
     path = tmp_path / "many.parquet"
     seeds = content if isinstance(content, list) else [1]
-    columns = {"seed": seeds, "statistic": ["a", "b", "a"][: len(seeds)], "value": [0.5] * len(seeds)}
-    path.write_bytes(content if isinstance(content, bytes) else of_this_design(columns if content else {"seed": [1]}))
+    columns = {
+        "seed": seeds,
+        "statistic": ["a", "b", "a"][: len(seeds)],
+        "value": [0.5] * len(seeds),
+    }
+    path.write_bytes(
+        content
+        if isinstance(content, bytes)
+        else of_this_design(columns if content else {"seed": [1]})
+    )
     with pytest.raises(ValueError, match=rf"many\.parquet {rule}: remove it or name another file$"):
         replicate.replicate(small(), [1], path)
 
 
 def of_this_design(columns):
-    table = tables.pa.table(columns).replace_schema_metadata({"study": "mine", "design": small().sha256, "quick": "False"})
+    table = tables.pa.table(columns).replace_schema_metadata(
+        {"study": "mine", "design": small().sha256, "quick": "False"}
+    )
     return replicate.store.parquet(table)
 
 
@@ -182,15 +275,23 @@ def test_a_folder_whose_design_has_a_list_for_its_kind(tmp_path):
     root = forge.write_run(tmp_path / "run", ("threshold",))
     path = root / "threshold" / "design.toml"
     path.write_text(path.read_text().replace('kind = "threshold"', "kind = []"))
-    with pytest.raises(whorl_audit.UnreadableError, match=r"^the kind of a design must be one of .* says \[\]$"):
+    with pytest.raises(
+        whorl_audit.UnreadableError, match=r"^the kind of a design must be one of .* says \[\]$"
+    ):
         whorl_audit.audit(root)
 
 
 def test_a_folder_whose_design_has_a_number_that_no_double_holds(tmp_path):
     root = forge.write_run(tmp_path / "run", ("threshold",))
     path = root / "threshold" / "design.toml"
-    path.write_text(path.read_text().replace("finite_step = { value = 0.001,", f"finite_step = {{ value = {10**400},"))
-    rule = r"^finite_step must be a number from 1e-08 to 1, but it is 10{76}\.\.\., in .*design\.toml$"
+    path.write_text(
+        path.read_text().replace(
+            "finite_step = { value = 0.001,", f"finite_step = {{ value = {10**400},"
+        )
+    )
+    rule = (
+        r"^finite_step must be a number from 1e-08 to 1, but it is 10{76}\.\.\., in .*design\.toml$"
+    )
     with pytest.raises(whorl_audit.UnreadableError, match=rule):
         whorl_audit.audit(root)
 
@@ -212,7 +313,9 @@ def test_a_folder_whose_design_asks_for_more_than_any_memory_holds(tmp_path):
 def test_a_manifest_with_a_name_that_would_break_the_line(tmp_path):
     root = forge.write_run(tmp_path / "run", ("threshold",))
     path = root / "manifest-sha256.txt"
-    path.write_text(path.read_text().replace("threshold/design.toml", "\x0b\x1bhreshold/design.toml"))
+    path.write_text(
+        path.read_text().replace("threshold/design.toml", "\x0b\x1bhreshold/design.toml")
+    )
     told = [finding.where for finding in whorl_audit.audit(root).failures]
     assert any(r"\x0b\x1bhreshold" in where for where in told)
     assert all(where.isprintable() for where in told)

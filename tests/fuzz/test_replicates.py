@@ -17,7 +17,9 @@ def file(seeds=(1, 2), names=("one", "other"), about=ABOUT):
     columns = {
         "seed": pa.array([seed for seed in seeds for _ in names], pa.int64()),
         "statistic": pa.array([name for _ in seeds for name in names]),
-        "value": pa.array([0.5 * number for number in range(len(seeds) * len(names))], pa.float64()),
+        "value": pa.array(
+            [0.5 * number for number in range(len(seeds) * len(names))], pa.float64()
+        ),
     }
     return store.parquet(pa.Table.from_pydict(columns).replace_schema_metadata(about))
 
@@ -26,13 +28,21 @@ def file(seeds=(1, 2), names=("one", "other"), about=ABOUT):
 def kept_metadata(draw, content):
     """Another table that says it was made from the same design."""
     table = pq.ParquetFile(pa.BufferReader(draw(other_table(content)))).read()
-    return store.parquet(table.replace_schema_metadata(draw(st.sampled_from([ABOUT, ABOUT, ABOUT, {}, ABOUT | {"quick": "True"}]))))
+    return store.parquet(
+        table.replace_schema_metadata(
+            draw(st.sampled_from([ABOUT, ABOUT, ABOUT, {}, ABOUT | {"quick": "True"}]))
+        )
+    )
 
 
 @pytest.fixture
 def instant(monkeypatch):
     """Seeds whose statistics are there at once."""
-    monkeypatch.setattr(replicate, "statistics", lambda design, quick, seeds: {seed: {"one": 1.0, "other": 2.0} for seed in seeds})
+    monkeypatch.setattr(
+        replicate,
+        "statistics",
+        lambda design, quick, seeds: {seed: {"one": 1.0, "other": 2.0} for seed in seeds},
+    )
 
 
 def test_any_file_of_replicates_is_gone_on_from_or_refused(fuzz, instant, tmp_path):
@@ -44,7 +54,12 @@ def test_any_file_of_replicates_is_gone_on_from_or_refused(fuzz, instant, tmp_pa
 
     fuzz(
         st.one_of(
-            st.just(sound), other_bytes(sound), other_table(sound), kept_metadata(sound), kept_metadata(sound), st.binary(max_size=50)
+            st.just(sound),
+            other_bytes(sound),
+            other_table(sound),
+            kept_metadata(sound),
+            kept_metadata(sound),
+            st.binary(max_size=50),
         ),
         went_on,
     )

@@ -1,4 +1,7 @@
-"""Run folders that somebody sends: audited or drawn, or refused in one sentence, whatever was done to their files."""
+"""Run folders that somebody sends.
+
+Audited or drawn, or refused in one sentence, whatever was done to their files.
+"""
 
 import contextlib
 import io
@@ -18,7 +21,12 @@ from whorl import report
 from whorl.report import page
 from whorl.study import design
 
-SMALL = forge.PARAMETERS["threshold"] | {"families": 2, "depths": [1], "betas": [0.0, 2.0], "resamples": 3}
+SMALL = forge.PARAMETERS["threshold"] | {
+    "families": 2,
+    "depths": [1],
+    "betas": [0.0, 2.0],
+    "resamples": 3,
+}
 
 
 @pytest.fixture
@@ -50,7 +58,9 @@ def audit(folder, changed):
     return True
 
 
-@pytest.mark.filterwarnings("default")  # the auditor is a process of its own, whose warnings nobody raises
+@pytest.mark.filterwarnings(
+    "default"
+)  # the auditor is a process of its own, whose warnings nobody raises
 def test_any_run_folder_is_audited_or_refused(fuzz, audited):
     fuzz(changes(audited.contents), lambda changed: audit(audited, changed))
 
@@ -62,16 +72,29 @@ def test_any_design_in_a_folder_is_audited_or_refused_though_its_hashes_fit(fuzz
     def forged(written):
         verdict = json.loads(audited.contents["threshold/verdict.json"])
         verdict["design"] = forge.sha256(written)
-        return audit(audited, {"threshold/design.toml": written, "threshold/verdict.json": json.dumps(verdict).encode()})
+        return audit(
+            audited,
+            {
+                "threshold/design.toml": written,
+                "threshold/verdict.json": json.dumps(verdict).encode(),
+            },
+        )
 
-    fuzz(st.one_of(texts.other_values([text]), texts.mutations([text], []), texts.shuffled([text])), forged)
+    fuzz(
+        st.one_of(texts.other_values([text]), texts.mutations([text], []), texts.shuffled([text])),
+        forged,
+    )
 
 
 @pytest.fixture
 def told(tmp_path, monkeypatch):
     """A run folder with something of everything that a page shows."""
-    monkeypatch.setattr(page, "plotly", lambda: "the chart library, which only takes long to compress")
-    return Folder(folders.write_run(tmp_path / "run", [design.shipped("horizon").text], figures=("one",)))
+    monkeypatch.setattr(
+        page, "plotly", lambda: "the chart library, which only takes long to compress"
+    )
+    return Folder(
+        folders.write_run(tmp_path / "run", [design.shipped("horizon").text], figures=("one",))
+    )
 
 
 def test_any_run_folder_is_drawn_or_refused(fuzz, told):

@@ -1,4 +1,7 @@
-"""Addresses of the explorer and files that hold a state: a state, or one sentence; and the server never stumbles over them."""
+"""Addresses of the explorer and files that hold a state.
+
+A state, or one sentence; and the server never stumbles over them.
+"""
 
 import json
 
@@ -9,30 +12,69 @@ from fuzz.doors import ends_well, sentence
 from whorl.explorer.server import application
 from whorl.explorer.state import KINDS, State, from_json, from_query
 
-NAMES = st.one_of(st.sampled_from(sorted(KINDS)), st.sampled_from(sorted(KINDS)), st.sampled_from(["", "colour", "seed%20", "depth[]"]))
+NAMES = st.one_of(
+    st.sampled_from(sorted(KINDS)),
+    st.sampled_from(sorted(KINDS)),
+    st.sampled_from(["", "colour", "seed%20", "depth[]"]),
+)
 VALUES = st.one_of(
     st.integers(-2, 12).map(str),
     st.integers().map(str),
     st.floats().map(repr),
-    st.sampled_from(["rotational", "native", "plus", "1,2,3", "1,1", "1e999", "0x10", "٣", "1_000", " 1", "%", "%00", "+", "", "true"]),
+    st.sampled_from(
+        [
+            "rotational",
+            "native",
+            "plus",
+            "1,2,3",
+            "1,1",
+            "1e999",
+            "0x10",
+            "٣",
+            "1_000",
+            " 1",
+            "%",
+            "%00",
+            "+",
+            "",
+            "true",
+        ]
+    ),
     st.text(max_size=8),
 )
 QUERIES = st.one_of(
     st.text(max_size=80),
-    st.lists(st.tuples(NAMES, VALUES), max_size=4).map(lambda pairs: "&".join(f"{name}={value}" for name, value in pairs)),
+    st.lists(st.tuples(NAMES, VALUES), max_size=4).map(
+        lambda pairs: "&".join(f"{name}={value}" for name, value in pairs)
+    ),
     states().map(State.to_query),
-    st.tuples(states().map(State.to_query), NAMES, VALUES).map(lambda given: f"{given[0]}&{given[1]}={given[2]}"),
+    st.tuples(states().map(State.to_query), NAMES, VALUES).map(
+        lambda given: f"{given[0]}&{given[1]}={given[2]}"
+    ),
 )
 ANY = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=4), st.sampled_from(["rotational", "plus", 3, 0.5])),
-    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=3), inner, max_size=2)),
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(),
+        st.floats(),
+        st.text(max_size=4),
+        st.sampled_from(["rotational", "plus", 3, 0.5]),
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=3), inner, max_size=2)
+    ),
     max_leaves=4,
 )
 FILES = st.one_of(
     st.text(max_size=60),
     states().map(State.to_json),
-    st.dictionaries(NAMES, ANY, max_size=3).map(lambda given: json.dumps({"whorl": "explorer", **given})),
-    st.tuples(states(), NAMES, ANY).map(lambda given: json.dumps(json.loads(given[0].to_json()) | {given[1]: given[2]})),
+    st.dictionaries(NAMES, ANY, max_size=3).map(
+        lambda given: json.dumps({"whorl": "explorer", **given})
+    ),
+    st.tuples(states(), NAMES, ANY).map(
+        lambda given: json.dumps(json.loads(given[0].to_json()) | {given[1]: given[2]})
+    ),
     ANY.map(json.dumps),
 )
 
@@ -49,7 +91,9 @@ def test_the_server_answers_any_address(fuzz):
     client = application().test_client()
 
     def asked(query):
-        page, told, script = (client.get(place, query_string=query) for place in ("/", "/state.json", "/state.py"))
+        page, told, script = (
+            client.get(place, query_string=query) for place in ("/", "/state.json", "/state.py")
+        )
         assert page.status_code == 200
         assert told.status_code == script.status_code
         if told.status_code == 200:

@@ -1,4 +1,7 @@
-"""Run folders with links, pipes, holes and endless nesting in any place: named or refused, soon, and by two readers in the same way."""
+"""Run folders with links, pipes, holes and endless nesting in any place.
+
+Named or refused, soon, and by two readers in the same way.
+"""
 
 import os
 import shutil
@@ -18,7 +21,15 @@ from whorl import report
 from whorl.report import page
 from whorl.study import design, layout, store
 
-FOLDERS = ["", "threshold/", "threshold/tables/", "threshold/figures/", "figures/", "other/", "tables/"]
+FOLDERS = [
+    "",
+    "threshold/",
+    "threshold/tables/",
+    "threshold/figures/",
+    "figures/",
+    "other/",
+    "tables/",
+]
 FILES = [
     "design.toml",
     "verdict.json",
@@ -69,7 +80,11 @@ WHAT = {
     "folder": lambda path: path.mkdir(),
     "nothing": lambda path: None,
 }
-CHANGES = st.lists(st.tuples(st.sampled_from(FOLDERS), st.sampled_from(FILES), st.sampled_from(sorted(WHAT))), min_size=1, max_size=3)
+CHANGES = st.lists(
+    st.tuples(st.sampled_from(FOLDERS), st.sampled_from(FILES), st.sampled_from(sorted(WHAT))),
+    min_size=1,
+    max_size=3,
+)
 
 
 def changed(root, changes):
@@ -78,12 +93,17 @@ def changed(root, changes):
         if path.parent.is_symlink() or (path.parent.exists() and not path.parent.is_dir()):
             continue  # an earlier change took its folder
         path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink(missing_ok=True)
+        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink(
+            missing_ok=True
+        )
         WHAT[what](path)
 
 
 def both(root):
-    """What the two definitions say of a folder; the auditor's asks for a study, which the other leaves to who reads it."""
+    """What the two definitions say of a folder.
+
+    The auditor's asks for a study, which the other leaves to who reads it.
+    """
     theirs = layout.read(root)
     try:
         ours = whorl_audit.layout.read(root)
@@ -91,7 +111,8 @@ def both(root):
         sentence(str(refusal))
         assert not theirs.studies
         return False
-    # A study whose design is no regular file is refused by its name where it is read; here it is no study.
+    # A study whose design is no regular file is refused by its name where it is read; here it is no
+    # study.
     assert set(theirs.studies) <= set(ours.studies)
     assert (ours.alone, ours.files, ours.strange) == (theirs.alone, theirs.files, theirs.strange)
     return True
@@ -106,7 +127,9 @@ def audited(tmp_path):
 
 @pytest.fixture
 def told(tmp_path, monkeypatch):
-    monkeypatch.setattr(page, "plotly", lambda: "the chart library, which only takes long to compress")
+    monkeypatch.setattr(
+        page, "plotly", lambda: "the chart library, which only takes long to compress"
+    )
     return folders.write_run(tmp_path / "sound", [design.shipped("horizon").text], figures=("one",))
 
 
@@ -133,7 +156,12 @@ def test_any_strange_folder_is_drawn_or_refused(fuzz, told):
     def check(root):
         return ends_well(lambda: page.render(report.read(root)))
 
-    fuzz(CHANGES, lambda changes: on_a_copy(told, [(a.replace("threshold", "horizon"), b, c) for a, b, c in changes], check))
+    fuzz(
+        CHANGES,
+        lambda changes: on_a_copy(
+            told, [(a.replace("threshold", "horizon"), b, c) for a, b, c in changes], check
+        ),
+    )
 
 
 def test_a_strange_file_takes_trust_away_from_the_page(told):
@@ -143,7 +171,13 @@ def test_a_strange_file_takes_trust_away_from_the_page(told):
     assert "which no run writes" in page.render(run)
 
 
-@pytest.mark.parametrize("reader", [lambda content: store.read_table(Path("one.parquet"), content), whorl_audit.files.parsed_table])
+@pytest.mark.parametrize(
+    "reader",
+    [
+        lambda content: store.read_table(Path("one.parquet"), content),
+        whorl_audit.files.parsed_table,
+    ],
+)
 @pytest.mark.parametrize(
     "table",
     [{f"c{at}": [0.0] for at in range(101)}, {"name": ["x" * 201] * 3}],
@@ -158,4 +192,6 @@ def test_a_table_beyond_the_limits_is_refused_by_both(reader, table):
 
 def test_the_limits_of_the_two_readers_are_the_same():
     names = ("ENTRIES", "FOLDER", "FILE", "COLUMNS", "CELLS", "WORD")
-    assert [getattr(layout, name) for name in names] == [getattr(whorl_audit.files, name) for name in names]
+    assert [getattr(layout, name) for name in names] == [
+        getattr(whorl_audit.files, name) for name in names
+    ]

@@ -1,4 +1,7 @@
-"""Files that a visitor of the explorer opens: figures, a state, or one sentence; never a stumble of the server."""
+"""Files that a visitor of the explorer opens.
+
+Figures, a state, or one sentence; never a stumble of the server.
+"""
 
 import io
 import json
@@ -15,7 +18,20 @@ from whorl.explorer.views.table import KEYS, TIMES
 from whorl.ledger import TERMS
 
 WORDS = st.sampled_from(
-    [*TERMS, *TIMES, *KEYS, "ratio", "coefficient", "real", "imag", "residual_1", "velocity_1", "native", "loss", "gap"]
+    [
+        *TERMS,
+        *TIMES,
+        *KEYS,
+        "ratio",
+        "coefficient",
+        "real",
+        "imag",
+        "residual_1",
+        "velocity_1",
+        "native",
+        "loss",
+        "gap",
+    ]
 )
 VALUES = st.one_of(st.floats(), st.floats(-1, 1), st.integers(-3, 3), st.none())
 
@@ -35,17 +51,33 @@ def empty_where_none(values):
 
 @st.composite
 def uploads(draw):
-    name = draw(st.sampled_from(["mine.csv", "mine.parquet", "mine.CSV", "state.json", "mine.txt", "", "../up.csv"]))
+    name = draw(
+        st.sampled_from(
+            ["mine.csv", "mine.parquet", "mine.CSV", "state.json", "mine.txt", "", "../up.csv"]
+        )
+    )
     kind = draw(st.integers(0, 3))
     if kind == 0:
-        content = draw(st.one_of(st.binary(max_size=80), tables.csvs(), tables.parquets(), states().map(State.to_json).map(str.encode)))
+        content = draw(
+            st.one_of(
+                st.binary(max_size=80),
+                tables.csvs(),
+                tables.parquets(),
+                states().map(State.to_json).map(str.encode),
+            )
+        )
     elif name.endswith("parquet"):
-        made = {key: [None if value is None else float(value) for value in values] for key, values in draw(columns()).items()}
+        made = {
+            key: [None if value is None else float(value) for value in values]
+            for key, values in draw(columns()).items()
+        }
         content = tables.parquet(made)
     else:
         made = {key: empty_where_none(values) for key, values in draw(columns()).items()}
         content = (
-            draw(tables.written(tables.csv(made).encode(errors="replace"))) if kind == 1 else tables.csv(made).encode(errors="replace")
+            draw(tables.written(tables.csv(made).encode(errors="replace")))
+            if kind == 1
+            else tables.csv(made).encode(errors="replace")
         )
     return name, content
 

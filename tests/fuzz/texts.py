@@ -4,8 +4,42 @@ import json
 
 from hypothesis import strategies as st
 
-SIGNS = ["[[", "]]", "=", '"', "'''", "{", "}", "\n", "\r", "\t", ",", ".", "#", "\\u0000", "\u2028", "\x00"]
-NUMBERS = ["0", "1", "-1", "0.5", "0x", "1e9999", "nan", "-inf", "1979-05-27", "9" * 30, "1" * 5000, "true", "[]", "{}", '""', "[[1], 2]"]
+SIGNS = [
+    "[[",
+    "]]",
+    "=",
+    '"',
+    "'''",
+    "{",
+    "}",
+    "\n",
+    "\r",
+    "\t",
+    ",",
+    ".",
+    "#",
+    "\\u0000",
+    "\u2028",
+    "\x00",
+]
+NUMBERS = [
+    "0",
+    "1",
+    "-1",
+    "0.5",
+    "0x",
+    "1e9999",
+    "nan",
+    "-inf",
+    "1979-05-27",
+    "9" * 30,
+    "1" * 5000,
+    "true",
+    "[]",
+    "{}",
+    '""',
+    "[[1], 2]",
+]
 
 
 def pieces(words):
@@ -15,7 +49,9 @@ def pieces(words):
 def soups(words):
     """Words in any order, any text, and any bytes."""
     soup = st.lists(pieces(words), max_size=40).map(" ".join)
-    return st.one_of(st.binary(max_size=200), soup.map(str.encode), st.text(max_size=200).map(str.encode))
+    return st.one_of(
+        st.binary(max_size=200), soup.map(str.encode), st.text(max_size=200).map(str.encode)
+    )
 
 
 @st.composite
@@ -50,7 +86,11 @@ def plain(entry):
 
 
 NUMBER = st.one_of(
-    st.integers(-3, 12), st.integers(), st.floats(0, 1), st.floats(), st.sampled_from([1e308, 5e-324, 2**63 - 1, 2**63, 10**400])
+    st.integers(-3, 12),
+    st.integers(),
+    st.floats(0, 1),
+    st.floats(),
+    st.sampled_from([1e308, 5e-324, 2**63 - 1, 2**63, 10**400]),
 )
 WORD = st.sampled_from(["adaptive", "native", "permuted", "own", "stated", "PASS", "", "x" * 600])
 VALUES = st.one_of(
@@ -58,7 +98,9 @@ VALUES = st.one_of(
     st.booleans(),
     WORD,
     st.lists(st.one_of(NUMBER, WORD), max_size=4),
-    st.fixed_dictionaries({"from": NUMBER, "to": NUMBER}, optional={"log": st.booleans(), "value": NUMBER}),
+    st.fixed_dictionaries(
+        {"from": NUMBER, "to": NUMBER}, optional={"log": st.booleans(), "value": NUMBER}
+    ),
 )
 
 
@@ -66,11 +108,15 @@ VALUES = st.one_of(
 def other_values(draw, sources):
     """A sound text in which some keys have other values, of any type."""
     lines = draw(st.sampled_from(sources)).splitlines()
-    places = [number for number, line in enumerate(lines) if " = " in line and not line.startswith("#")]
+    places = [
+        number for number, line in enumerate(lines) if " = " in line and not line.startswith("#")
+    ]
     for at in draw(st.lists(st.sampled_from(places), min_size=1, max_size=4)):
         key, _, rest = lines[at].partition(" = ")
         value = plain(draw(VALUES))
         lines[at] = (
-            f'{key} = {{ value = {value}, origin = "own" }}' if rest.startswith("{ value") and draw(st.booleans()) else f"{key} = {value}"
+            f'{key} = {{ value = {value}, origin = "own" }}'
+            if rest.startswith("{ value") and draw(st.booleans())
+            else f"{key} = {value}"
         )
     return "\n".join(lines).encode()

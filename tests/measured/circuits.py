@@ -1,15 +1,18 @@
 """Learning circuits rebuilt from their published equations, to be measured like devices on a bench.
 
-* A resistor network that learns by *coupled learning*: M. Stern, D. Hexner, J. W. Rocks and A. J. Liu, "Supervised learning in physical
-  networks: from machine learning to learning machines", Physical Review X 11, 021045 (2021). Outputs, here the voltages between output
-  nodes, are clamped a small way towards the target, and every conductance changes by the difference of its squared voltage drops in the
-  free and the clamped state.
-* The same network nudged by currents in proportion to the error, as in *equilibrium propagation*: B. Scellier and Y. Bengio, Frontiers in
-  Computational Neuroscience 11, 24 (2017); for resistors J. Kendall et al., arXiv:2006.01981 (2020).
-* An ideal *gyrator*, i1 = g v2 and i2 = -g v1: B. D. H. Tellegen, Philips Research Reports 3, 81 (1948). It is the passive element without
-  reciprocity; built from transistors it is active.
+* A resistor network that learns by *coupled learning*: M. Stern, D. Hexner, J. W. Rocks and A. J.
+  Liu, "Supervised learning in physical networks: from machine learning to learning machines",
+  Physical Review X 11, 021045 (2021). Outputs, here the voltages between output nodes, are clamped
+  a small way towards the target, and every conductance changes by the difference of its squared
+  voltage drops in the free and the clamped state.
+* The same network nudged by currents in proportion to the error, as in *equilibrium propagation*:
+  B. Scellier and Y. Bengio, Frontiers in Computational Neuroscience 11, 24 (2017); for resistors J.
+  Kendall et al., arXiv:2006.01981 (2020).
+* An ideal *gyrator*, i1 = g v2 and i2 = -g v1: B. D. H. Tellegen, Philips Research Reports 3, 81
+  (1948). It is the passive element without reciprocity; built from transistors it is active.
 
-Outputs are voltages relative to their mean, because only differences of voltages mean anything; they sum to zero.
+Outputs are voltages relative to their mean, because only differences of voltages mean anything;
+they sum to zero.
 """
 
 from dataclasses import dataclass
@@ -21,7 +24,10 @@ from whorl.simplex import tangent_basis
 
 @dataclass(frozen=True)
 class Circuit:
-    """Nodes joined by conductances; the first two nodes are held at one and zero volts, the last ones are outputs."""
+    """Nodes joined by conductances.
+
+    The first two nodes are held at one and zero volts, the last ones are outputs.
+    """
 
     nodes: int
     outputs: int
@@ -50,15 +56,24 @@ class Circuit:
         return values
 
     def clamping(self, residual):
-        """The currents of a floating supply that shifts the voltages between outputs by the residual."""
+        """The currents of a floating supply that shifts the voltages between outputs by the
+        residual.
+        """
         basis = tangent_basis(self.outputs)
-        impedance = np.linalg.inv(self.matrix(self.conductances)[2:, 2:])[-self.outputs :, -self.outputs :]
+        impedance = np.linalg.inv(self.matrix(self.conductances)[2:, 2:])[
+            -self.outputs :, -self.outputs :
+        ]
         return basis @ np.linalg.solve(basis.T @ impedance @ basis, basis.T @ residual)
 
     def learned(self, residual, *, clamp, nudge=1e-4):
-        """The rate of change of the conductances, and the currents that nudged the outputs, for a nudge of one."""
+        """The rate of change of the conductances, and the currents that nudged the outputs, for a
+        nudge of one.
+        """
         drawn = self.clamping(residual) if clamp else residual
-        free, nudged = self.voltages(self.conductances), self.voltages(self.conductances, nudge * drawn)
+        free, nudged = (
+            self.voltages(self.conductances),
+            self.voltages(self.conductances, nudge * drawn),
+        )
         drops = [state[self.edges[:, 0]] - state[self.edges[:, 1]] for state in (free, nudged)]
         return (drops[0] ** 2 - drops[1] ** 2) / (2 * nudge), drawn
 
@@ -86,7 +101,10 @@ def circuit(*, outputs=3, inner=5, gyration=0.0, seed=0):
 
 
 def star(*, outputs=3):
-    """A circuit whose outputs cannot be told apart by what they draw: each hangs on the two sources alone, at its own divider."""
+    """A circuit whose outputs cannot be told apart by what they draw.
+
+    Each hangs on the two sources alone, at its own divider.
+    """
     nodes = 4 + outputs
     edges = np.array([(node, source) for node in range(2, nodes) for source in (0, 1)])
     upper = np.linspace(0.3, 0.7, nodes - 2)

@@ -8,12 +8,17 @@ NOISES = ("gaussian", "heavy-tailed", "heteroscedastic")
 
 
 def noise(kind, shape, drive, rng):
-    """Noise of unit scale. `drive` is what was applied, `(rows, n)`; the last axes of `shape` are rows and n."""
+    """Noise of unit scale.
+
+    `drive` is what was applied, `(rows, n)`; the last axes of `shape` are rows and n.
+    """
     if kind == "gaussian":
         return rng.standard_normal(shape)
     if kind == "heavy-tailed":  # Student's t with two degrees of freedom: no variance
         return rng.standard_t(2, shape)
-    if kind == "heteroscedastic":  # grows with the square of what was applied, and one output is much worse than the others
+    if (
+        kind == "heteroscedastic"
+    ):  # grows with the square of what was applied, and one output is much worse than the others
         growth = np.linalg.norm(drive, axis=-1, keepdims=True) ** 2
         return rng.standard_normal(shape) * growth * np.where(np.arange(shape[-1]) == 0, 5.0, 1.0)
     raise ValueError(kind)

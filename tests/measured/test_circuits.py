@@ -9,7 +9,10 @@ from whorl import measured
 
 
 def bench(device, *, clamp, repeats=14, level=0.02, seed=0):
-    """A series of measurements with noise: residuals, currents at the outputs, velocities, and the repeat."""
+    """A series of measurements with noise.
+
+    Residuals, currents at the outputs, velocities, and the repeat.
+    """
     applied, runs = series(device.outputs, repeats)
     seen, currents = device.measured(applied, clamp=clamp)
     noise = np.random.default_rng(seed).standard_normal(seen.shape)
@@ -38,7 +41,8 @@ def test_coupled_learning_is_reciprocal_where_all_outputs_draw_alike():
 
 
 def test_coupled_learning_may_have_a_skew_part_but_never_rotates():
-    # Clamping voltages applies the currents S e. K is symmetric and so is S, but K S is not unless they commute: its eigenvalues are real.
+    # Clamping voltages applies the currents S e. K is symmetric and so is S, but K S is not unless
+    # they commute: its eigenvalues are real.
     applied, currents, seen, runs = bench(circuit(seed=1, outputs=4), clamp=True, level=1e-4)
     finding = measured.certify(applied, seen, potentials=currents, repeat=runs)
     assert finding.turns
@@ -52,8 +56,12 @@ def test_coupled_learning_may_have_a_skew_part_but_never_rotates():
 @pytest.mark.parametrize("clamp", [True, False])
 def test_a_gyrator_is_found_in_the_response(clamp):
     applied, currents, seen, runs = bench(circuit(seed=2, gyration=6.0), clamp=clamp, level=0.005)
-    finding = measured.certify(applied, seen, potentials=currents if clamp else applied, repeat=runs)
+    finding = measured.certify(
+        applied, seen, potentials=currents if clamp else applied, repeat=runs
+    )
     assert finding.turns
     assert finding.leading.diagnosis.response.p <= 0.05
-    without = measured.certify(*(bench(circuit(seed=2), clamp=False, level=0.005)[at] for at in (0, 2)), repeat=runs)
+    without = measured.certify(
+        *(bench(circuit(seed=2), clamp=False, level=0.005)[at] for at in (0, 2)), repeat=runs
+    )
     assert not without.turns

@@ -36,7 +36,11 @@ def straight(path):
     seen = applied + 0.05 * np.random.default_rng(2).standard_normal(applied.shape)
     head = "repeat,residual_1,residual_2,residual_3,velocity_1,velocity_2,velocity_3\n"
     path.write_text(
-        head + "".join(",".join(f"{v:.6g}" for v in (run, *e, *w)) + "\n" for run, e, w in zip(runs, applied, seen, strict=True))
+        head
+        + "".join(
+            ",".join(f"{v:.6g}" for v in (run, *e, *w)) + "\n"
+            for run, e, w in zip(runs, applied, seen, strict=True)
+        )
     )
     return path
 
@@ -53,7 +57,9 @@ def test_a_reciprocal_learner_has_exit_code_zero(whorl, tmp_path):
     code, out, _ = whorl(straight(tmp_path / "straight.csv"))
     assert code == 0
     assert out.startswith("This learner shows no sign of turning.\n")
-    assert re.search(r"A skew part of 0\.\d+ of the loop would have been seen in four cases of five", out)
+    assert re.search(
+        r"A skew part of 0\.\d+ of the loop would have been seen in four cases of five", out
+    )
 
 
 def test_machines_are_given_json_with_the_same_numbers(whorl):
@@ -64,7 +70,11 @@ def test_machines_are_given_json_with_the_same_numbers(whorl):
     assert said["verdict"] == "turns"
     assert said["p"] == finding.p
     loop = np.array(said["loops"][0]["loop"])
-    np.testing.assert_allclose(loop, np.array(said["loops"][0]["symmetric"]) + np.array(said["loops"][0]["skew"]), atol=1e-12)
+    np.testing.assert_allclose(
+        loop,
+        np.array(said["loops"][0]["symmetric"]) + np.array(said["loops"][0]["skew"]),
+        atol=1e-12,
+    )
     assert said["loops"][0]["modes"][0]["rotation"]["estimate"] == finding.leading.rotation.estimate
 
 
@@ -79,16 +89,29 @@ def test_a_template_is_written_once_and_can_be_filled_in(whorl, tmp_path, monkey
     rows = (tmp_path / "measurements.csv").read_text().splitlines()
     code, _, err = whorl("measurements.csv")
     assert code == 2
-    assert "measurements.csv, line 2, column velocity_1: every value must be a number, but it is missing" in err
+    assert (
+        "measurements.csv, line 2, column velocity_1: every value must be a number, but it is "
+        "missing" in err
+    )
     rng = np.random.default_rng(0)
-    filled = [rows[0], *(row.rstrip(",") + "," + ",".join(f"{v:.4f}" for v in rng.standard_normal(3)) for row in rows[1:])]
+    filled = [
+        rows[0],
+        *(
+            row.rstrip(",") + "," + ",".join(f"{v:.4f}" for v in rng.standard_normal(3))
+            for row in rows[1:]
+        ),
+    ]
     (tmp_path / "filled.csv").write_text("\n".join(filled) + "\n")
     assert whorl("filled.csv")[0] in (0, 1)
     code, _, err = whorl("--template")
     assert code == 2
     assert "--template must name a new file, but measurements.csv exists" in err
     assert whorl("--template", "five.csv", "--outputs", 5)[0] == 0
-    assert (tmp_path / "five.csv").read_text().startswith("repeat,residual_1,residual_2,residual_3,residual_4,residual_5,velocity_1")
+    assert (
+        (tmp_path / "five.csv")
+        .read_text()
+        .startswith("repeat,residual_1,residual_2,residual_3,residual_4,residual_5,velocity_1")
+    )
 
 
 def test_a_page_is_written_whole(whorl, tmp_path):
@@ -106,12 +129,17 @@ def test_a_page_is_written_whole(whorl, tmp_path):
         ([EXAMPLE, "--alpha", "2"], "alpha must lie between 0 and 1, but it is 2"),
         ([EXAMPLE, "--time-scale", "-1"], "time_scale must be a number greater than 0"),
         ([EXAMPLE, "--seed", "-1"], "--seed must be at least 0"),
-        ([EXAMPLE, "--page", "nowhere/page.html"], "--page must name a file in a folder that exists, but nowhere does not"),
+        (
+            [EXAMPLE, "--page", "nowhere/page.html"],
+            "--page must name a file in a folder that exists, but nowhere does not",
+        ),
         (["--template", "x.txt"], "--template must name a file that ends in .csv"),
         (["--template", "x.csv", "--outputs", "1"], "outputs must be a whole number of at least 2"),
     ],
 )
-def test_bad_arguments_are_refused_in_one_sentence(whorl, tmp_path, monkeypatch, arguments, sentence):
+def test_bad_arguments_are_refused_in_one_sentence(
+    whorl, tmp_path, monkeypatch, arguments, sentence
+):
     monkeypatch.chdir(tmp_path)
     code, out, err = whorl(*arguments)
     assert (code, out) == (2, "")
@@ -124,7 +152,10 @@ def test_a_bad_table_leaves_no_page_behind(whorl, tmp_path):
     (tmp_path / "bad.csv").write_text("residual_1,residual_2,velocity_1,velocity_2\n1,2,3,x\n")
     code, out, err = whorl(tmp_path / "bad.csv", "--page", tmp_path / "page.html", "--json")
     assert (code, out) == (2, "")
-    assert "line 2, column velocity_2: every value must be a number, but it is 'x'" in json.loads(err)["error"]
+    assert (
+        "line 2, column velocity_2: every value must be a number, but it is 'x'"
+        in json.loads(err)["error"]
+    )
     assert [path.name for path in tmp_path.iterdir()] == ["bad.csv"]
 
 
@@ -140,7 +171,12 @@ def test_a_page_on_a_full_disk_leaves_the_old_one_and_is_named(whorl, tmp_path):
 
 def test_help_answers_without_the_heavy_packages():
     script = "import sys; from whorl_cli import certify; print(*{'jax', 'numpy', 'pyarrow', 'matplotlib'} & set(sys.modules))"
-    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip() == ""
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        == ""
+    )
     assert "exit codes" in certify.EXIT
 
 
@@ -151,7 +187,10 @@ def test_the_page_is_self_contained_escaped_and_has_no_identifier_twice():
     finding = measured.certify(applied, noisy, repeat=runs, sample=names, time_unit="<s>")
     page = render(finding)
     assert "<script" not in page
-    assert all(link.startswith(("#", "data:image/png;base64,")) for link in re.findall(r'(?:href|src)="([^"]*)"', page))
+    assert all(
+        link.startswith(("#", "data:image/png;base64,"))
+        for link in re.findall(r'(?:href|src)="([^"]*)"', page)
+    )
     assert "@import" not in page
     assert "http" not in page.replace("http://www.w3.org/", "").replace("<meta http-equiv=", "")
     identifiers = re.findall(r'\bid="([^"]+)"', page)
@@ -174,7 +213,9 @@ def test_a_learner_with_one_direction_has_a_page_too(tmp_path):
 def test_many_samples_still_fit_on_one_screen():
     rng = np.random.default_rng(0)
     applied = rng.standard_normal((10 * 14, 3))
-    finding = measured.certify(applied, applied + rng.standard_normal(applied.shape), sample=np.repeat(np.arange(10), 14))
+    finding = measured.certify(
+        applied, applied + rng.standard_normal(applied.shape), sample=np.repeat(np.arange(10), 14)
+    )
     assert len(str(finding).splitlines()) <= 28
     assert "and 2 more samples with larger p" in str(finding)
 
@@ -182,8 +223,18 @@ def test_many_samples_still_fit_on_one_screen():
 def test_a_name_from_a_file_does_not_speak_to_the_terminal(whorl, tmp_path):
     evil = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202e"
     lines = straight(tmp_path / "straight.csv").read_text().splitlines()
-    for kept, code in ((12, 2), (len(lines), 0)):  # too few rows are refused, and the name is in both answers
-        rows = [lines[0] + ",sample", *(f"{line},{evil}{number % 2}" for number, line in enumerate(lines[1:]) if number < kept)]
+    for kept, code in (
+        (12, 2),
+        (len(lines), 0),
+    ):  # too few rows are refused, and the name is in both answers
+        rows = [
+            lines[0] + ",sample",
+            *(
+                f"{line},{evil}{number % 2}"
+                for number, line in enumerate(lines[1:])
+                if number < kept
+            ),
+        ]
         (tmp_path / "evil.csv").write_text("\n".join(rows))
         answer = whorl(tmp_path / "evil.csv")
         assert answer[0] == code

@@ -42,7 +42,9 @@ def test_least_squares_agrees_with_lstsq_and_with_the_normal_equations():
     np.testing.assert_allclose(whole(finding), basis @ by_lstsq @ basis.T, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(by_normal.T, by_lstsq, rtol=1e-9, atol=1e-12)
     gaps = (answer - drive @ by_lstsq.T) * root
-    assert finding.leading.fit.scatter == pytest.approx(np.sqrt(np.sum(gaps**2) / ((40 - 3) * 3)), rel=1e-9)
+    assert finding.leading.fit.scatter == pytest.approx(
+        np.sqrt(np.sum(gaps**2) / ((40 - 3) * 3)), rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("name", LAWS)
@@ -55,7 +57,11 @@ def test_an_exact_measurement_of_a_library_network_gives_the_certificate(name):
     finding = measured.certify(applied, applied @ np.asarray(loop.dense()).T, repeat=runs)
     assert finding.turns == (not certificate.reciprocal)
     assert finding.leading.fit.index == pytest.approx(certificate.index, abs=1e-12)
-    np.testing.assert_allclose(np.sort_complex(finding.leading.fit.eigenvalues), np.sort_complex(certificate.eigenvalues), atol=1e-10)
+    np.testing.assert_allclose(
+        np.sort_complex(finding.leading.fit.eigenvalues),
+        np.sort_complex(certificate.eigenvalues),
+        atol=1e-10,
+    )
     assert finding.leading.mass.exact
 
 
@@ -63,7 +69,9 @@ def test_an_exact_measurement_of_a_library_network_gives_the_certificate(name):
 @pytest.mark.parametrize("name", LAWS)
 def test_the_verdict_on_a_noisy_library_network_is_that_of_the_certificate(name, level):
     net = wh.Network.random((3, 4, 3), imbalance=2.0, floor=0.2, seed=3)
-    loop = wh.closed_loop(wh.response(net, wh.Task.random(3, 3, seed=1).inputs, selected=0), LAWS[name])
+    loop = wh.closed_loop(
+        wh.response(net, wh.Task.random(3, 3, seed=1).inputs, selected=0), LAWS[name]
+    )
     matrix = np.asarray(loop.dense())
     applied, runs = series(3, 24)
     rng = np.random.default_rng(11)
@@ -103,17 +111,25 @@ def test_a_direction_that_was_never_excited_is_left_out_and_named():
     rng = np.random.default_rng(2)
     plane = np.linalg.qr(tangent_basis(4) @ rng.standard_normal((3, 3)))[0]
     applied = rng.standard_normal((30, 2)) @ plane[:, :2].T
-    finding = measured.certify(applied, applied @ reciprocal_loop(4, rng).T + 0.1 * rng.standard_normal((30, 4)))
+    finding = measured.certify(
+        applied, applied @ reciprocal_loop(4, rng).T + 0.1 * rng.standard_normal((30, 4))
+    )
     assert finding.leading.fit.rank == 2
     assert "1 of 3 directions were never excited" in str(finding)
     weak = applied + 0.005 * rng.standard_normal((30, 1)) * plane[:, 2]
-    assert "times less than the strongest" in str(measured.certify(weak, weak + 0.1 * rng.standard_normal((30, 4))))
+    assert "times less than the strongest" in str(
+        measured.certify(weak, weak + 0.1 * rng.standard_normal((30, 4)))
+    )
 
 
 def test_a_time_scale_divides_the_rates_and_nothing_else():
     applied, runs = series(3, 12)
-    seen = applied @ spiral_loop().T + 0.02 * np.random.default_rng(3).standard_normal(applied.shape)
-    once, slow = (measured.certify(applied, seen, repeat=runs, time_scale=scale) for scale in (1.0, 4.0))
+    seen = applied @ spiral_loop().T + 0.02 * np.random.default_rng(3).standard_normal(
+        applied.shape
+    )
+    once, slow = (
+        measured.certify(applied, seen, repeat=runs, time_scale=scale) for scale in (1.0, 4.0)
+    )
     np.testing.assert_allclose(slow.leading.fit.loop, once.leading.fit.loop / 4, rtol=1e-12)
     assert slow.leading.rotation.estimate == pytest.approx(once.leading.rotation.estimate / 4)
     assert (slow.p, slow.leading.fit.index) == (once.p, pytest.approx(once.leading.fit.index))
@@ -132,7 +148,10 @@ def test_a_leak_is_told_from_noise():
 def test_the_check_of_mass_keeps_its_level():
     rng = np.random.default_rng(5)
     applied, _ = series(3, 8)
-    found = [measured.collect(applied, rng.standard_t(3, applied.shape)).records[""].moments for _ in range(250)]
+    found = [
+        measured.collect(applied, rng.standard_t(3, applied.shape)).records[""].moments
+        for _ in range(250)
+    ]
     from whorl.measured.conservation import mass
 
     alarms = np.mean([mass(table, "residual", 3).leaks() for table in found])
@@ -145,7 +164,9 @@ def test_intervals_cover_the_truth_as_often_as_they_say():
     loop, hits = spiral_loop(), np.zeros(3)
     for number in range(100):
         seen = applied @ loop.T + 0.15 * rng.standard_normal(applied.shape)
-        table = measured.collect(applied, seen, repeat=runs if number % 2 else None).records[""].moments
+        table = (
+            measured.collect(applied, seen, repeat=runs if number % 2 else None).records[""].moments
+        )
         spans = bootstrap.intervals(estimate.fit(table, "residual"), replicates=199, seed=number)
         mode = spans.modes[-1]
         truths = ((spans.skewness, 0.8 / np.hypot(1, 0.8)), (mode.rotation, 0.8), (mode.decay, 1.0))
@@ -169,7 +190,10 @@ def test_repeats_keep_together_in_the_bootstrap():
     applied, runs = np.repeat(once, 10, axis=0), np.repeat(np.arange(20), 10)
     drift = rng.standard_normal((20, 3))[runs]
     seen = applied + drift
-    apart, together = (measured.certify(applied, seen, repeat=given).leading.intervals.skewness for given in (None, runs))
+    apart, together = (
+        measured.certify(applied, seen, repeat=given).leading.intervals.skewness
+        for given in (None, runs)
+    )
     assert together.high - together.low > 2 * (apart.high - apart.low)
 
 
@@ -182,10 +206,16 @@ def test_the_power_of_one_plane_is_that_of_the_textbook():
     seen = applied @ loop.T + 1.0 * rng.standard_normal(applied.shape)
     finding = measured.certify(applied, seen, repeat=runs, skew=0.1)
     fit, reach = finding.leading.fit, finding.leading.power
-    size = np.linalg.norm(fit.symmetric) * 0.1 / np.sqrt(1 - 0.01)  # of the whole skew matrix, which holds its one number twice
+    size = (
+        np.linalg.norm(fit.symmetric) * 0.1 / np.sqrt(1 - 0.01)
+    )  # of the whole skew matrix, which holds its one number twice
     values = np.linalg.eigvalsh(fit.gram.sum(axis=0))
     shift = np.sqrt(2) * size / np.sqrt(fit.scatter**2 * np.sum(1 / values))
-    power_of = lambda times: stats.norm.sf(1.96 - shift * np.sqrt(times)) + stats.norm.cdf(-1.96 - shift * np.sqrt(times))  # noqa: E731
+
+    def power_of(times):
+        moved = shift * np.sqrt(times)
+        return stats.norm.sf(1.96 - moved) + stats.norm.cdf(-1.96 - moved)
+
     assert reach.power == pytest.approx(power_of(1.0), abs=0.06)
     assert power_of(reach.times) == pytest.approx(0.8, abs=0.06)
     assert reach.more(200) == int(np.ceil((reach.times - 1) * 200))
@@ -198,7 +228,9 @@ def test_the_promised_repeats_do_show_the_turn():
     promised = []
     for _ in range(16):
         seen = applied @ loop.T + 0.3 * rng.standard_normal(applied.shape)
-        fit = estimate.fit(measured.collect(applied, seen, repeat=runs).records[""].moments, "residual")
+        fit = estimate.fit(
+            measured.collect(applied, seen, repeat=runs).records[""].moments, "residual"
+        )
         promised.append(power.power(fit, flips.reciprocal(fit), size=skew).times)
     applied, runs = series(3, int(np.ceil(8 * np.median(promised))))
     drive = applied @ tangent_basis(3)
@@ -206,7 +238,9 @@ def test_the_promised_repeats_do_show_the_turn():
     gram = flips.gathered(drive[:, :, None] * drive[:, None, :], runs)
     cross = flips.gathered(seen[..., :, None] * drive[:, None, :], runs)
     groups = flips.gathered(gram, labels := flips.grouping(gram)[0])
-    p = flips.p_values(groups, flips.scores(groups, flips.gathered(cross, labels)), flips.signs(len(groups), 0))
+    p = flips.p_values(
+        groups, flips.scores(groups, flips.gathered(cross, labels)), flips.signs(len(groups), 0)
+    )
     assert 0.72 <= np.mean(p <= 0.05) <= 0.9
 
 
@@ -223,24 +257,40 @@ def test_a_stream_of_portions_says_the_same_as_one_table(monkeypatch):
         record = intake.finish("").records[""]
         assert record.moments.units == moments.BINS
         fits.append((estimate.fit(record.moments, "residual"), record))
-    np.testing.assert_allclose(fits[0][1].moments.second, fits[1][1].moments.second, rtol=1e-9, atol=1e-9)
-    direct = np.linalg.lstsq(applied[:, 0] @ tangent_basis(4), seen[:, 0] @ tangent_basis(4), rcond=None)[0].T
+    np.testing.assert_allclose(
+        fits[0][1].moments.second, fits[1][1].moments.second, rtol=1e-9, atol=1e-9
+    )
+    direct = np.linalg.lstsq(
+        applied[:, 0] @ tangent_basis(4), seen[:, 0] @ tangent_basis(4), rcond=None
+    )[0].T
     lift = fits[0][0].basis
     np.testing.assert_allclose(lift @ fits[0][0].loop @ lift.T, direct, rtol=1e-8, atol=1e-10)
 
 
 def test_few_repeats_are_not_resampled_as_a_whole_and_the_reader_is_told():
     applied, runs = series(3, 5)
-    finding = measured.certify(applied, applied + 0.1 * np.random.default_rng(0).standard_normal(applied.shape), repeat=runs)
+    finding = measured.certify(
+        applied,
+        applied + 0.1 * np.random.default_rng(0).standard_normal(applied.shape),
+        repeat=runs,
+    )
     assert "5 repeats are too few" in str(finding)
 
 
 def test_loops_of_several_samples_are_judged_together():
     rng = np.random.default_rng(12)
     applied, runs = series(3, 10)
-    straight, turning = (applied @ loop.T + 0.1 * rng.standard_normal(applied.shape) for loop in (spiral_loop(1, 0), spiral_loop()))
-    both, names = np.concatenate([applied, applied]), np.repeat(["straight", "turning"], len(applied))
-    finding = measured.certify(both, np.concatenate([straight, turning]), sample=names, repeat=np.concatenate([runs, runs]))
+    straight, turning = (
+        applied @ loop.T + 0.1 * rng.standard_normal(applied.shape)
+        for loop in (spiral_loop(1, 0), spiral_loop())
+    )
+    both, names = (
+        np.concatenate([applied, applied]),
+        np.repeat(["straight", "turning"], len(applied)),
+    )
+    finding = measured.certify(
+        both, np.concatenate([straight, turning]), sample=names, repeat=np.concatenate([runs, runs])
+    )
     assert finding.turns
     assert finding.leading.sample == "turning"
     single = min(loop.p for loop in finding.loops)
@@ -263,5 +313,9 @@ def test_eigenvalues_are_paired_alike_by_trying_every_order_and_by_assignment():
         values, drawn = np.linalg.eigvals(matrices[0]).astype(complex), np.linalg.eigvals(matrices)
         for paired, row in zip(bootstrap.matched(values, drawn), drawn, strict=True):
             cost = np.abs(values[:, None] - row) ** 2
-            assert np.sum(np.abs(values - paired) ** 2) == pytest.approx(cost[optimize.linear_sum_assignment(cost)].sum())
-            np.testing.assert_allclose(np.sort_complex(paired), np.sort_complex(row.astype(complex)))
+            assert np.sum(np.abs(values - paired) ** 2) == pytest.approx(
+                cost[optimize.linear_sum_assignment(cost)].sum()
+            )
+            np.testing.assert_allclose(
+                np.sort_complex(paired), np.sort_complex(row.astype(complex))
+            )

@@ -16,7 +16,9 @@ def design(kind, outputs, rows, rng):
     if kind == "series":
         return series(outputs, -(-rows // outputs))[0][:rows] @ tangent_basis(outputs)
     if kind == "grouped":  # each residual applied again and again before the next
-        return np.repeat(series(outputs, 1)[0], -(-rows // outputs), axis=0)[:rows] @ tangent_basis(outputs)
+        return np.repeat(series(outputs, 1)[0], -(-rows // outputs), axis=0)[:rows] @ tangent_basis(
+            outputs
+        )
     spread = np.geomspace(1, 0.1, size) if kind == "ill-conditioned" else np.ones(size)
     return rng.standard_normal((rows, size)) * spread
 
@@ -29,7 +31,10 @@ def alarms(drive, loop, kind, rng, *, shared=0.0, runs=None):
     for _ in range(4):
         error = 0.5 * noise(kind, (EXPERIMENTS // 4, *drive.shape), drive, rng)
         if runs is not None:
-            error = error + shared * rng.standard_normal((EXPERIMENTS // 4, runs.max() + 1, size))[:, runs]
+            error = (
+                error
+                + shared * rng.standard_normal((EXPERIMENTS // 4, runs.max() + 1, size))[:, runs]
+            )
         answer = drive @ loop.T + error
         cross = answer[..., :, None] * drive[:, None, :]
         gram = units if runs is None else flips.gathered(units, runs)
@@ -44,7 +49,14 @@ def alarms(drive, loop, kind, rng, *, shared=0.0, runs=None):
 @pytest.mark.parametrize("kind", NOISES)
 @pytest.mark.parametrize(
     ("outputs", "rows", "how"),
-    [(3, 14, "random"), (3, 15, "series"), (3, 36, "grouped"), (3, 30, "ill-conditioned"), (4, 16, "random"), (6, 40, "random")],
+    [
+        (3, 14, "random"),
+        (3, 15, "series"),
+        (3, 36, "grouped"),
+        (3, 30, "ill-conditioned"),
+        (4, 16, "random"),
+        (6, 40, "random"),
+    ],
 )
 def test_one_reciprocal_learner_in_twenty_is_called_a_turning_one(kind, outputs, rows, how):
     rng = np.random.default_rng([outputs, rows, NOISES.index(kind)])
@@ -75,7 +87,9 @@ def test_rows_that_share_a_drift_and_are_called_independent_would_break_the_leve
     gram = drive[:, :, None] * drive[:, None, :]
     labels = np.arange(len(drive)) % 12
     groups = flips.gathered(gram, labels)
-    p = flips.p_values(groups, flips.scores(groups, flips.gathered(cross, labels)), flips.signs(12, 0))
+    p = flips.p_values(
+        groups, flips.scores(groups, flips.gathered(cross, labels)), flips.signs(12, 0)
+    )
     assert np.mean(p <= 0.05) > 0.1
 
 
@@ -93,7 +107,9 @@ def test_a_skewed_noise_is_no_great_harm():
     gram = drive[:, :, None] * drive[:, None, :]
     labels, _ = flips.grouping(gram)
     groups = flips.gathered(gram, labels)
-    p = flips.p_values(groups, flips.scores(groups, flips.gathered(cross, labels)), flips.signs(len(groups), 0))
+    p = flips.p_values(
+        groups, flips.scores(groups, flips.gathered(cross, labels)), flips.signs(len(groups), 0)
+    )
     assert 0.035 <= np.mean(p <= 0.05) <= 0.065
 
 
@@ -102,7 +118,8 @@ def test_the_score_of_two_measurements_is_bettis_difference():
     drive, answer = rng.standard_normal((2, 2, 2))
     gram, cross = drive.T @ drive, answer.T @ drive
     moved = flips.scores(gram[None], cross[None])[0]
-    # A skew 2x2 matrix is one number: (x1 . y2 - x2 . y1) times the area of the two residuals over the trace of their Gram matrix.
+    # A skew 2x2 matrix is one number: (x1 . y2 - x2 . y1) times the area of the two residuals over
+    # the trace of their Gram matrix.
     betti = drive[0] @ answer[1] - drive[1] @ answer[0]
     assert moved[0, 1] == pytest.approx(betti * np.linalg.det(drive) / np.trace(gram), rel=1e-12)
 
@@ -116,7 +133,9 @@ def test_the_score_is_what_a_symmetric_fit_by_another_route_leaves():
     shapes[np.arange(len(one)), one, other] = shapes[np.arange(len(one)), other, one] = 1
     columns = np.stack([(drive @ shape.T).ravel() for shape in shapes], axis=1)
     fitted = np.tensordot(np.linalg.lstsq(columns, answer.ravel(), rcond=None)[0], shapes, axes=1)
-    np.testing.assert_allclose(flips.scores(gram[None], cross[None])[0], cross - fitted @ gram, atol=1e-12)
+    np.testing.assert_allclose(
+        flips.scores(gram[None], cross[None])[0], cross - fitted @ gram, atol=1e-12
+    )
 
 
 def test_a_symmetric_loop_without_noise_has_no_score_in_any_group():
@@ -138,8 +157,12 @@ def test_with_one_whole_group_the_statistic_is_that_of_the_unrestricted_fit():
     loop = axes.T @ np.linalg.lstsq(drive, answer, rcond=None)[0].T @ axes
     values = np.linalg.eigvalsh(gram)
     one, other = np.triu_indices(3, k=1)
-    classical = np.sum((loop[one, other] - loop[other, one]) ** 2 / (1 / values[one] + 1 / values[other]))
-    assert flips.statistic(flips.scores(gram[None], cross[None])[0], axes, weights) == pytest.approx(classical, rel=1e-10)
+    classical = np.sum(
+        (loop[one, other] - loop[other, one]) ** 2 / (1 / values[one] + 1 / values[other])
+    )
+    assert flips.statistic(
+        flips.scores(gram[None], cross[None])[0], axes, weights
+    ) == pytest.approx(classical, rel=1e-10)
 
 
 def test_the_p_value_is_the_share_of_all_signs_counted_one_by_one():
@@ -149,7 +172,9 @@ def test_the_p_value_is_the_share_of_all_signs_counted_one_by_one():
     moved = moved - moved.swapaxes(1, 2)
     axes, weights = flips.metric(groups.sum(axis=0))
     sizes = [
-        flips.statistic(sum(sign * score for sign, score in zip(pattern, moved, strict=True)), axes, weights)
+        flips.statistic(
+            sum(sign * score for sign, score in zip(pattern, moved, strict=True)), axes, weights
+        )
         for pattern in np.ndindex(*(2,) * 7)
         for pattern in [1 - 2 * np.array(pattern)]
     ]
@@ -162,7 +187,10 @@ def test_the_verdict_does_not_depend_on_how_outputs_are_numbered():
     applied, runs = series(4, 10)
     seen = applied @ reciprocal_loop(4, rng).T + 0.3 * rng.standard_normal(applied.shape)
     order = [2, 0, 3, 1]
-    first, second = measured.certify(applied, seen, repeat=runs), measured.certify(applied[:, order], seen[:, order], repeat=runs)
+    first, second = (
+        measured.certify(applied, seen, repeat=runs),
+        measured.certify(applied[:, order], seen[:, order], repeat=runs),
+    )
     assert first.p == second.p
     assert first.leading.fit.index == pytest.approx(second.leading.fit.index, rel=1e-10)
 

@@ -1,4 +1,7 @@
-"""The tutorial says which exit code each command has and which columns are understood; that it runs is tested with all other pages."""
+"""The tutorial says which exit code each command has and which columns are understood.
+
+That it runs is tested with all other pages.
+"""
 
 import session
 
@@ -23,5 +26,15 @@ def test_the_promised_columns_are_those_that_are_understood():
     from whorl.measured import layout
 
     table = PAGE.split("## What the columns may be")[1].split("##")[0]
-    for name in (*layout.DRIVES, *layout.ANSWERS, "uncertainty", "sample", "repeat", "measurement", "output", "input_", "column_"):
+    for name in (
+        *layout.DRIVES,
+        *layout.ANSWERS,
+        "uncertainty",
+        "sample",
+        "repeat",
+        "measurement",
+        "output",
+        "input_",
+        "column_",
+    ):
         assert f"`{name}" in table or f"{name}_" in table

@@ -1,4 +1,7 @@
-"""The page in a real Chromium: it asks nobody, sorts, filters, shows values, prints, and can be used by everybody."""
+"""The page in a real Chromium.
+
+It asks nobody, sorts, filters, shows values, prints, and can be used by everybody.
+"""
 
 import re
 import shutil
@@ -26,7 +29,11 @@ WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 def chromium():
     from playwright.sync_api import sync_playwright
 
-    place = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    place = (
+        shutil.which("chromium")
+        or shutil.which("chromium-browser")
+        or shutil.which("google-chrome")
+    )
     if place is None:
         pytest.skip("there is no Chromium on this machine")
     with sync_playwright() as play:
@@ -58,13 +65,20 @@ def visit(chromium):
 
 
 def column(page, number):
-    return page.eval_on_selector_all("#numbers tbody tr:not([hidden])", f"rows => rows.map(row => row.cells[{number}].textContent.trim())")
+    return page.eval_on_selector_all(
+        "#numbers tbody tr:not([hidden])",
+        f"rows => rows.map(row => row.cells[{number}].textContent.trim())",
+    )
 
 
 def serious(page):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     found = axe.run(page, options={"resultTypes": ["violations"]}).response["violations"]
-    return [(one["id"], [node["html"][:200] for node in one["nodes"]][:5]) for one in found if one["impact"] in ("serious", "critical")]
+    return [
+        (one["id"], [node["html"][:200] for node in one["nodes"]][:5])
+        for one in found
+        if one["impact"] in ("serious", "critical")
+    ]
 
 
 def test_the_page_asks_nobody_and_complains_of_nothing(visit, paper):
@@ -86,12 +100,18 @@ def test_the_table_sorts_by_mouse_and_by_keyboard(visit, paper):
     published = page.locator("#numbers thead th", has_text="published")
     published.locator("button").click()
     assert published.get_attribute("aria-sort") == "ascending"
-    keys = page.eval_on_selector_all("#numbers tbody td[data-label=published]", "cells => cells.map(cell => Number(cell.dataset.key))")
+    keys = page.eval_on_selector_all(
+        "#numbers tbody td[data-label=published]",
+        "cells => cells.map(cell => Number(cell.dataset.key))",
+    )
     assert keys == sorted(keys)
     published.locator("button").focus()
     page.keyboard.press("Enter")
     assert published.get_attribute("aria-sort") == "descending"
-    keys = page.eval_on_selector_all("#numbers tbody td[data-label=published]", "cells => cells.map(cell => Number(cell.dataset.key))")
+    keys = page.eval_on_selector_all(
+        "#numbers tbody td[data-label=published]",
+        "cells => cells.map(cell => Number(cell.dataset.key))",
+    )
     assert keys == sorted(keys, reverse=True)
     page.keyboard.press("Space")
     assert published.get_attribute("aria-sort") == "none"
@@ -108,7 +128,9 @@ def test_the_table_is_filtered_by_mouse_and_by_keyboard(visit, paper):
     assert set(column(page, 4)) == {"identity"}
     page.locator("input[name=text]").fill("closure")
     assert all("closure" in name for name in column(page, 1))
-    assert page.locator(".filters output").inner_text() == f"{len(column(page, 0))} of {total} shown"
+    assert (
+        page.locator(".filters output").inner_text() == f"{len(column(page, 0))} of {total} shown"
+    )
     page.get_by_role("button", name="Show all").click()
     expect(page.locator(".filters output")).to_have_text(f"{total} of {total} shown")
     assert len(column(page, 0)) == total
@@ -121,7 +143,9 @@ def test_a_chart_shows_the_value_under_the_pointer(visit, paper):
     point = chart.locator(".scatterlayer .trace").nth(0).locator("path.point").nth(3)
     box = point.bounding_box()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    expect(chart.locator(".readout")).to_have_text(re.compile(r"family \d+, depth \d+, β [\d.]+, ratio .+, coefficient −"))
+    expect(chart.locator(".readout")).to_have_text(
+        re.compile(r"family \d+, depth \d+, β [\d.]+, ratio .+, coefficient −")
+    )
     expect(chart.locator(".hoverlayer")).to_contain_text("coefficient")
 
 
@@ -175,7 +199,9 @@ def test_every_word_can_be_read_and_everything_reached(visit, paper, mine, schem
 
 def test_the_ground_follows_the_scheme(visit, paper):
     ground = "getComputedStyle(document.body).backgroundColor"
-    light, dark = (visit(paper, color_scheme=scheme).evaluate(ground) for scheme in ("light", "dark"))
+    light, dark = (
+        visit(paper, color_scheme=scheme).evaluate(ground) for scheme in ("light", "dark")
+    )
     assert (light, dark) == ("rgb(251, 250, 247)", "rgb(22, 24, 27)")
 
 
@@ -183,7 +209,9 @@ def test_nothing_is_wider_than_a_phone(visit, paper, mine):
     for root in (paper, mine):
         page = visit(root, PHONE, is_mobile=True, has_touch=True)
         page.eval_on_selector_all("details", "all => all.forEach(one => { one.open = true; })")
-        assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+        assert page.evaluate(
+            "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+        )
         assert serious(page) == []
 
 
@@ -193,8 +221,16 @@ def test_the_page_prints(visit, paper, tmp_path):
     page.pdf(path=target, format="A4", print_background=True)
     assert target.read_bytes().startswith(b"%PDF")
     if reader := shutil.which("pdftotext"):
-        text = subprocess.run([reader, "-layout", target, "-"], capture_output=True, text=True, check=True).stdout
-        for words in ("Verdicts", "What failed", "joint rank", "Provenance", "curvature ratio of one sample"):
+        text = subprocess.run(
+            [reader, "-layout", target, "-"], capture_output=True, text=True, check=True
+        ).stdout
+        for words in (
+            "Verdicts",
+            "What failed",
+            "joint rank",
+            "Provenance",
+            "curvature ratio of one sample",
+        ):
             assert words in text
 
 

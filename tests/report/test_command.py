@@ -21,7 +21,11 @@ def small():
     kept = []
     for line in lines:
         name = line.partition(" ")[0]
-        kept.append(f'{name} = {{ value = {SMALL[name]}, origin = "own" }}' if name in SMALL and "{" in line else line)
+        kept.append(
+            f'{name} = {{ value = {SMALL[name]}, origin = "own" }}'
+            if name in SMALL and "{" in line
+            else line
+        )
     head = "\n".join(kept).partition("[[gates]]")[0].partition("[quick]")[0]
     gate = '[[gates]]\nname = "signs agree"\nstatistic = "sign_agreement"\nrelation = ">="\nbound = 0.9\norigin = "own"\n'
     return design.parse((head + gate).encode())

@@ -44,7 +44,11 @@ def tree(root):
 
 
 def stamps(seen):
-    return [attrs["class"].split()[1] for _, attrs in seen.tags if attrs.get("class", "").startswith("stamp ")]
+    return [
+        attrs["class"].split()[1]
+        for _, attrs in seen.tags
+        if attrs.get("class", "").startswith("stamp ")
+    ]
 
 
 def test_every_verdict_gate_and_statistic_is_there(paper):
@@ -60,10 +64,17 @@ def test_every_verdict_gate_and_statistic_is_there(paper):
 
 def test_every_published_number_is_a_row(paper):
     text = (paper / "report.html").read_text()
-    rows = re.findall(r'<tr role="row" data-study="(\w+)" data-class="(\w+)" data-agrees="(\w+)">', text)
-    assert [row[:2] for row in rows] == [(number.study, number.kind) for number in published.numbers()]
+    rows = re.findall(
+        r'<tr role="row" data-study="(\w+)" data-class="(\w+)" data-agrees="(\w+)">', text
+    )
+    assert [row[:2] for row in rows] == [
+        (number.study, number.kind) for number in published.numbers()
+    ]
     seen = tree(paper)
-    assert all(number.statistic in seen.text and number.printed in seen.text for number in published.numbers())
+    assert all(
+        number.statistic in seen.text and number.printed in seen.text
+        for number in published.numbers()
+    )
     agreed = sum(row[2] == "yes" for row in rows)
     assert f"{agreed} of {len(rows)} published numbers agree" in seen.text
 
@@ -86,7 +97,9 @@ def test_a_failure_is_explained_from_the_gates_and_tables(paper):
 
 
 def test_an_unexpected_failure_is_not_excused(tmp_path):
-    root = folders.write_run(tmp_path / "run", [design.shipped("threshold").text], sign_agreement=0.5)
+    root = folders.write_run(
+        tmp_path / "run", [design.shipped("threshold").text], sign_agreement=0.5
+    )
     seen = report.read(root).studies[0]
     assert words.outcome(seen.verdict) == ("fail", "but PASS was registered")
     assert "expects" not in words.closing(seen)
@@ -101,7 +114,11 @@ def test_a_title_is_text_and_no_markup(mine):
 
 def test_no_word_of_a_folder_is_taken_for_markup(tmp_path):
     evil = "<img src=x onerror=alert(1)>\"'</script>"
-    root = folders.write_run(tmp_path / "run", [folders.own("horizon")], audit=[folders.HOLDS | {"where": evil, "claim": evil}])
+    root = folders.write_run(
+        tmp_path / "run",
+        [folders.own("horizon")],
+        audit=[folders.HOLDS | {"where": evil, "claim": evil}],
+    )
     place = root / "mine" / "verdict.json"
     verdict = store.read_json(place)
     verdict["gates"][0] |= {"name": evil, "statistic": evil, "origin": evil}
@@ -111,7 +128,9 @@ def test_no_word_of_a_folder_is_taken_for_markup(tmp_path):
     seen = tree(root)
     assert [attrs for tag, attrs in seen.tags if tag == "img" and "onerror" in attrs] == []
     assert evil in seen.text
-    assert len([tag for tag, _ in seen.tags if tag == "script"]) == len(re.findall(r"</script>", (root / "report.html").read_text()))
+    assert len([tag for tag, _ in seen.tags if tag == "script"]) == len(
+        re.findall(r"</script>", (root / "report.html").read_text())
+    )
 
 
 def test_a_registered_run_has_no_stamp_and_a_users_has_one(paper, mine):
@@ -131,10 +150,14 @@ def test_a_quick_run_says_so_and_compares_with_nothing(tmp_path):
 
 
 def test_what_is_wrong_with_a_folder_is_said_in_red(tmp_path):
-    root = folders.write_run(tmp_path / "run", [folders.own("horizon")], audit=(folders.HOLDS, folders.FAILS))
+    root = folders.write_run(
+        tmp_path / "run", [folders.own("horizon")], audit=(folders.HOLDS, folders.FAILS)
+    )
     report.write(root)
     assert stamps(tree(root)) == ["unverified"]
-    assert "1 claim did not pass the audit, the first: losses follow from <weights>" in tree(root).text
+    assert (
+        "1 claim did not pass the audit, the first: losses follow from <weights>" in tree(root).text
+    )
     report.write(root, unverified="somebody said so")
     assert "UNVERIFIED Do not cite this page: somebody said so." in tree(root).text
     assert "[UNVERIFIED]" in tree(root).text
@@ -162,7 +185,11 @@ def test_figures_are_inside_with_links_to_files_that_exist(paper):
     pictures = [attrs for tag, attrs in seen.tags if tag == "img" and attrs.get("alt")]
     assert len(pictures) == 4
     assert all(attrs["src"].startswith("data:image/png;base64,") for attrs in pictures)
-    links = [attrs["href"] for tag, attrs in seen.tags if tag == "a" and not attrs["href"].startswith("#")]
+    links = [
+        attrs["href"]
+        for tag, attrs in seen.tags
+        if tag == "a" and not attrs["href"].startswith("#")
+    ]
     assert "structural/figures/one.pdf" in links
     assert "horizon/tables/trials.parquet" in links
     assert all((paper / link).is_file() for link in links)
@@ -208,7 +235,14 @@ def test_the_same_folder_gives_the_same_bytes(paper):
 
 def test_provenance_is_there(paper):
     text = tree(paper).text
-    for word in ("jax 0.10.2", "A Processor", "2 cores", "3.11.7", design.shipped("horizon").sha256, "5" * 64):
+    for word in (
+        "jax 0.10.2",
+        "A Processor",
+        "2 cores",
+        "3.11.7",
+        design.shipped("horizon").sha256,
+        "5" * 64,
+    ):
         assert word in text
 
 
@@ -219,7 +253,10 @@ def test_a_folder_that_is_no_finished_run_is_refused(tmp_path):
         report.write(tmp_path)
     root = folders.write_run(tmp_path / "run", [folders.own("horizon")])
     verdict = store.read_json(root / "mine" / "verdict.json")
-    store.write_json(root / "mine" / "verdict.json", {key: value for key, value in verdict.items() if key != "gates"})
+    store.write_json(
+        root / "mine" / "verdict.json",
+        {key: value for key, value in verdict.items() if key != "gates"},
+    )
     with pytest.raises(ValueError, match="must be a verdict of whorl, but its gates is None"):
         report.write(root)
     (root / "mine" / "verdict.json").unlink()
@@ -229,7 +266,15 @@ def test_a_folder_that_is_no_finished_run_is_refused(tmp_path):
 
 def gate(relation, bound, value, passed=True):
     margin = {"<": bound - value, ">": value - bound, "=": -abs(value - bound)}[relation[0]]
-    return {"relation": relation, "bound": bound, "value": value, "passed": passed, "margin": margin, "statistic": "s", "name": "n"}
+    return {
+        "relation": relation,
+        "bound": bound,
+        "value": value,
+        "passed": passed,
+        "margin": margin,
+        "statistic": "s",
+        "name": "n",
+    }
 
 
 @pytest.mark.parametrize(
@@ -255,7 +300,10 @@ def test_a_gate_on_a_statistic_that_is_missing():
     one = gate("<", 1.0, 0.0, False) | {"value": None, "margin": None}
     assert gates.margin(one) == "no such statistic"
     assert gates.length(one) == 100
-    assert words.failed(one) == "s had to be below 1, but this run has no such statistic, which meets no bound."
+    assert (
+        words.failed(one)
+        == "s had to be below 1, but this run has no such statistic, which meets no bound."
+    )
 
 
 @pytest.mark.parametrize(
@@ -275,7 +323,8 @@ def test_a_number_as_people_read_it(value, said):
 
 
 @pytest.mark.parametrize(
-    ("printed", "value", "said"), [("8.00995e-3", 0.00643367, "6.43367e-3"), ("0.963", 0.9625, "0.963"), ("29", 37.0, "37")]
+    ("printed", "value", "said"),
+    [("8.00995e-3", 0.00643367, "6.43367e-3"), ("0.963", 0.9625, "0.963"), ("29", 37.0, "37")],
 )
 def test_ours_is_written_as_theirs_was(printed, value, said):
     assert comparison.alike(printed, value) == said
@@ -284,7 +333,9 @@ def test_ours_is_written_as_theirs_was(printed, value, said):
 def data(root, chart):
     text = (root / "report.html").read_text()
     part = text[text.index(f'<figure class="chart" id="{chart}"') :]
-    return json.loads(part.partition('<script type="application/json" class="data">')[2].partition("</script>")[0])
+    return json.loads(
+        part.partition('<script type="application/json" class="data">')[2].partition("</script>")[0]
+    )
 
 
 def test_the_scatter_holds_every_configuration_and_rings_the_wrong_ones(paper):
@@ -297,8 +348,17 @@ def test_the_scatter_holds_every_configuration_and_rings_the_wrong_ones(paper):
 
 
 def test_the_gap_is_drawn_against_what_was_foreseen(tmp_path):
-    gaps = {f"gap.turns.{k}{end}": value for k in ("k0", "k6", "end") for end, value in (("", -0.01), (".lower", -0.02), (".upper", 0.03))}
-    rivals = {"against.random.k0.wins": 2, "against.random.k0.loses": 7, "against.random.end.wins": 0, "against.random.end.loses": 5}
+    gaps = {
+        f"gap.turns.{k}{end}": value
+        for k in ("k0", "k6", "end")
+        for end, value in (("", -0.01), (".lower", -0.02), (".upper", 0.03))
+    }
+    rivals = {
+        "against.random.k0.wins": 2,
+        "against.random.k0.loses": 7,
+        "against.random.end.wins": 0,
+        "against.random.end.loses": 5,
+    }
     root = folders.write_run(tmp_path / "run", [folders.own("foresight")], **gaps, **rivals)
     report.write(root)
     turns, random = data(root, "study-mine-ahead")["figure"]["data"]
@@ -311,8 +371,13 @@ def test_the_gap_is_drawn_against_what_was_foreseen(tmp_path):
     assert np.all(np.array(turns["error_y"]["arrayminus"]) > 0)
     words = (root / "report.html").read_text()
     assert "in 0, 0 and 2 of 2 conditions, from left to right" in words
-    assert "Beside “random directions” turns end lower in 2 and higher in 7 at the left, in 0 and 5 at the right." in words
-    assert "Beside “along the residual”" not in words  # a run without these statistics says nothing of them
+    assert (
+        "Beside “random directions” turns end lower in 2 and higher in 7 at the left, in 0 and 5 "
+        "at the right." in words
+    )
+    assert (
+        "Beside “along the residual”" not in words
+    )  # a run without these statistics says nothing of them
 
 
 def test_the_trials_hold_both_policies_in_one_order(paper):
@@ -327,15 +392,25 @@ def test_the_trials_hold_both_policies_in_one_order(paper):
 def test_the_distributions_hold_every_statistical_number(paper):
     choices = data(paper, "replication")["choices"]
     numbers = [number for number in published.numbers() if number.kind == "statistical"]
-    assert [(c["study"], c["statistic"], c["published"]) for c in choices] == [(n.study, n.statistic, float(n.printed)) for n in numbers]
+    assert [(c["study"], c["statistic"], c["published"]) for c in choices] == [
+        (n.study, n.statistic, float(n.printed)) for n in numbers
+    ]
     assert all(len(c["bars"]) == len(c["counts"]) for c in choices)
 
 
 def test_a_large_study_does_not_make_a_large_page():
     size = 20_000
-    table = {"family": np.arange(size), "depth": np.ones(size, int), "beta": np.zeros(size), "ratio": np.linspace(-5, 500, size)}
+    table = {
+        "family": np.arange(size),
+        "depth": np.ones(size, int),
+        "beta": np.zeros(size),
+        "ratio": np.linspace(-5, 500, size),
+    }
     table["coefficient"] = 1 - table["ratio"]
-    table |= {"favourable": (table["coefficient"] < 0).astype(int), "predicted": (table["ratio"] > 1).astype(int)}
+    table |= {
+        "favourable": (table["coefficient"] < 0).astype(int),
+        "predicted": (table["ratio"] > 1).astype(int),
+    }
     chart = charts._threshold({}, table, "a")
     assert sum(len(trace["x"]) for trace in chart.figure["data"]) <= charts.MOST
     assert "points are drawn" in chart.summary

@@ -8,7 +8,10 @@ from whorl.study import lock, reproduce
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory):
-    """The small threshold study, registered and run into a folder. Copy it before changing anything."""
+    """The small threshold study, registered and run into a folder.
+
+    Copy it before changing anything.
+    """
     folder = tmp_path_factory.mktemp("finished") / "run"
     study = small()
     verdicts = reproduce.conduct([(study, lock.lock(study))], folder, csv=True)

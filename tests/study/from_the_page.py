@@ -1,8 +1,8 @@
 """Tables redone by somebody who has docs/studies.md, a design and NumPy, and nothing else.
 
-Written from the words of the page, section by section, and kept apart from whorl and from whorl_audit: this file imports neither.
-Whatever decides a bit here must stand on the page. `p` is the parameters of a design as a dictionary; a table is a dictionary of
-columns.
+Written from the words of the page, section by section, and kept apart from whorl and from
+whorl_audit: this file imports neither. Whatever decides a bit here must stand on the page. `p` is
+the parameters of a design as a dictionary; a table is a dictionary of columns.
 """
 
 from itertools import product
@@ -21,7 +21,9 @@ def task(p, trial, width=3, key=()):
     """Inputs and targets: vertices and three mixtures, times the teacher rows."""
     rng = stream(p["seed"], trial, *key, 0)
     mixtures = [rng.dirichlet(np.ones(width)) for _ in range(3)]
-    teacher = np.array([rng.dirichlet(np.full(width, float(p["concentration"]))) for _ in range(width)])
+    teacher = np.array(
+        [rng.dirichlet(np.full(width, float(p["concentration"]))) for _ in range(width)]
+    )
     inputs = np.array([*np.eye(width), *mixtures])
     return inputs, inputs @ teacher
 
@@ -87,7 +89,10 @@ def tasks_table(p, unit, units):
     made = [task(p, number) for number in range(units)]
     table = {unit: [row[0] for row in rows], "sample": [row[1] for row in rows]}
     for side, name in enumerate("xy"):
-        table |= {f"{name}_{i}": [made[number][side][sample, i] for number, sample in rows] for i in range(3)}
+        table |= {
+            f"{name}_{i}": [made[number][side][sample, i] for number, sample in rows]
+            for i in range(3)
+        }
     return columns_of(table)
 
 
@@ -117,7 +122,9 @@ def structural_drawn(p):
     return {
         "tasks": tasks_table(p, "family", p["families"]),
         "weights": weights_table(keys, [dirichlet_columns(p, *one) for one in at]),
-        "control_weights": weights_table({"depth": p["depths"]}, [control_columns(p, depth) for depth in p["depths"]]),
+        "control_weights": weights_table(
+            {"depth": p["depths"]}, [control_columns(p, depth) for depth in p["depths"]]
+        ),
     }
 
 
@@ -130,8 +137,12 @@ def threshold_drawn(p):
 
 def schedule_table(p, **drawn):
     trials, updates = range(p["trials"]), range(6 * p["epochs"])
-    keys = columns_of({"trial": np.repeat(trials, len(updates)), "update": np.tile(updates, len(trials))})
-    return keys | {name: np.concatenate([draw(p, trial) for trial in trials]) for name, draw in drawn.items()}
+    keys = columns_of(
+        {"trial": np.repeat(trials, len(updates)), "update": np.tile(updates, len(trials))}
+    )
+    return keys | {
+        name: np.concatenate([draw(p, trial) for trial in trials]) for name, draw in drawn.items()
+    }
 
 
 def horizon_drawn(p):
@@ -146,22 +157,35 @@ def foresight_drawn(p):
     depths = [*p["depths"], *([] if p["deep"] in p["depths"] else [p["deep"]])]
     rows = np.array(list(product(range(p["trials"]), range(6 * p["epochs"]), range(3))))
     readings = {name: rows[:, n] for n, name in enumerate(("trial", "update", "action"))}
-    orders = {name: lambda p, trial, key=key: order(p, trial, key) for name, key in (("sample", 2), ("foreseen", 6))}
+    orders = {
+        name: lambda p, trial, key=key: order(p, trial, key)
+        for name, key in (("sample", 2), ("foreseen", 6))
+    }
     return {
         "tasks": tasks_table(p, "trial", p["trials"]),
         "weights": softmax_weights(p, "trial", p["trials"], depths),
         "schedule": schedule_table(p, **orders, angle=angles),
-        "readings": readings | {"error": np.concatenate([noise(p, trial).ravel() for trial in range(p["trials"])])},
+        "readings": readings
+        | {"error": np.concatenate([noise(p, trial).ravel() for trial in range(p["trials"])])},
     }
 
 
-DRAWN = {"structural": structural_drawn, "threshold": threshold_drawn, "horizon": horizon_drawn, "foresight": foresight_drawn}
+DRAWN = {
+    "structural": structural_drawn,
+    "threshold": threshold_drawn,
+    "horizon": horizon_drawn,
+    "foresight": foresight_drawn,
+}
 
 
 def wide_arm(p, trial, depth, beta):
     """What the arm `wide` draws and does not store: inputs, targets, layers and order."""
     n = p["wide"]
-    return *task(p, trial, n, (8,)), softmax_columns(p, trial, depth, beta, n, (8,)), order(p, trial, 8, 2, samples=n + 3)
+    return (
+        *task(p, trial, n, (8,)),
+        softmax_columns(p, trial, depth, beta, n, (8,)),
+        order(p, trial, 8, 2, samples=n + 3),
+    )
 
 
 # The physics, in one place
@@ -170,7 +194,9 @@ C = np.array([[0, -1, 1], [1, 0, -1], [-1, 1, 0]]) / np.sqrt(3)
 
 
 def circulant(n):
-    c = [2 / n * sum(np.sin(2 * np.pi * k * m / n) for k in range(1, (n + 1) // 2)) for m in range(n)]
+    c = [
+        2 / n * sum(np.sin(2 * np.pi * k * m / n) for k in range(1, (n + 1) // 2)) for m in range(n)
+    ]
     return np.array([[c[(i - j) % n] for j in range(n)] for i in range(n)])
 
 
@@ -187,7 +213,10 @@ class Sample:
             self.behind.insert(0, self.behind[0] @ layer)
 
     def factor(self):
-        """B with K* = B B^T: a column p has Q(p) = S S^T with S = diag(u) (I - u u^T), u = sqrt(p)."""
+        """B with K* = B B^T.
+
+        A column p has Q(p) = S S^T with S = diag(u) (I - u u^T), u = sqrt(p).
+        """
         blocks = []
         for layer, x, behind in zip(self.layers, self.enters, self.behind, strict=False):
             for i, p in enumerate(layer.T):
@@ -200,7 +229,9 @@ class Sample:
         return factor @ factor.T
 
     def score(self, v):
-        return [np.outer(behind.T @ v, x) for behind, x in zip(self.behind, self.enters, strict=False)]
+        return [
+            np.outer(behind.T @ v, x) for behind, x in zip(self.behind, self.enters, strict=False)
+        ]
 
     def derivatives(self, score):
         """G and H_V along a score."""
@@ -211,7 +242,10 @@ class Sample:
             off = (s - m) ** 2
             second.append(p * (off - (p * off).sum(axis=0)))
         depth = len(self.layers)
-        g, h = (sum(self.behind[a] @ moved[a] @ self.enters[a] for a in range(depth)) for moved in (first, second))
+        g, h = (
+            sum(self.behind[a] @ moved[a] @ self.enters[a] for a in range(depth))
+            for moved in (first, second)
+        )
         for a in range(depth):
             flow = first[a] @ self.enters[a]
             for b in range(a + 1, depth):
@@ -226,7 +260,9 @@ def step(layers, score, eta):
 
 
 def mean_loss(layers, inputs, targets):
-    return sum((Sample(layers, x, y).residual ** 2).sum() / 2 for x, y in zip(inputs, targets, strict=True)) / len(inputs)
+    return sum(
+        (Sample(layers, x, y).residual ** 2).sum() / 2 for x, y in zip(inputs, targets, strict=True)
+    ) / len(inputs)
 
 
 # threshold
@@ -237,17 +273,27 @@ def configuration(p, layers, inputs, targets):
     samples = [Sample(layers, x, y) for x, y in zip(inputs, targets, strict=True)]
     selected = int(np.argmax([(one.residual**2).sum() for one in samples]))
     driving = samples[selected]
-    inverse, e = np.linalg.pinv(driving.response(), rcond=p["rank_tol"], hermitian=True), driving.residual
+    inverse, e = (
+        np.linalg.pinv(driving.response(), rcond=p["rank_tol"], hermitian=True),
+        driving.residual,
+    )
     straight, turning = driving.score(inverse @ e), driving.score(inverse @ (C @ e))
     jets = [one.derivatives(turning) for one in samples]
-    moved, bent = [(g**2).sum() for g, _ in jets], [(one.residual * h).sum() for one, (_, h) in zip(samples, jets, strict=True)]
-    plus, minus = ([s + sign * t for s, t in zip(straight, turning, strict=True)] for sign in (1, -1))
+    moved, bent = (
+        [(g**2).sum() for g, _ in jets],
+        [(one.residual * h).sum() for one, (_, h) in zip(samples, jets, strict=True)],
+    )
+    plus, minus = (
+        [s + sign * t for s, t in zip(straight, turning, strict=True)] for sign in (1, -1)
+    )
     values = np.linalg.svd(driving.factor(), compute_uv=False) ** 2
     found = {"selected": selected, "displacement": sum(moved), "bending": sum(bent)}
     found |= {"selected_displacement": moved[selected], "selected_bending": bent[selected]}
     found["condition"] = values[0] / min(values[values > p["rank_tol"] * values[0]])
     velocity, commanded = driving.response() @ (inverse @ (e + C @ e)), e + C @ e
-    found |= {f"velocity_{i}": velocity[i] for i in range(3)} | {f"commanded_{i}": commanded[i] for i in range(3)}
+    found |= {f"velocity_{i}": velocity[i] for i in range(3)} | {
+        f"commanded_{i}": commanded[i] for i in range(3)
+    }
     for prefix, eta in (("loss", p["finite_step"]), ("back", -p["finite_step"])):
         for name, score in (("plus", plus), ("minus", minus), ("still", straight)):
             found[f"{prefix}_{name}"] = mean_loss(step(layers, score, eta), inputs, targets)
@@ -266,10 +312,14 @@ def threshold_computed(p):
 
 
 def threshold_derived(p, t, weights):
-    """The derived columns of `configurations` from its stored ones, and from the stored `weights`."""
+    """The derived columns of `configurations` from its stored ones, and from the stored
+    `weights`.
+    """
     coefficient = (t["displacement"] - t["bending"]) / 12
     ratio = t["selected_bending"] / t["selected_displacement"]
-    ahead, back = ((t[f"{way}_plus"] + t[f"{way}_minus"]) / 2 - t[f"{way}_still"] for way in ("loss", "back"))
+    ahead, back = (
+        (t[f"{way}_plus"] + t[f"{way}_minus"]) / 2 - t[f"{way}_still"] for way in ("loss", "back")
+    )
     finite = (ahead + back) / (2 * (p["finite_step"] * p["finite_step"]))
     apart = [np.abs(t[f"velocity_{i}"] - t[f"commanded_{i}"]) for i in range(3)]
     off = np.abs(exact_column_sums(weights["weight"]) - 1).max(axis=1)
@@ -280,14 +330,19 @@ def threshold_derived(p, t, weights):
         "favourable": (coefficient < 0).astype(int),
         "predicted": (ratio > 1).astype(int),
         "finite": finite,
-        "coefficient_residual": np.abs(finite - coefficient) / np.maximum(np.abs(coefficient), t["displacement"] / 12),
+        "coefficient_residual": np.abs(finite - coefficient)
+        / np.maximum(np.abs(coefficient), t["displacement"] / 12),
         "response_residual": (apart[0] + apart[1]) + apart[2],
-        "column_residual": np.array([off[end - depth : end].max() for end, depth in zip(ends, t["depth"], strict=True)]),
+        "column_residual": np.array(
+            [off[end - depth : end].max() for end, depth in zip(ends, t["depth"], strict=True)]
+        ),
     }
 
 
 def exact_column_sums(weights):
-    """fsum of every column, (layers, 3), of weights that are stored layer after layer, row after row."""
+    """fsum of every column, (layers, 3), of weights that are stored layer after layer, row after
+    row.
+    """
     layers = weights.reshape(-1, 3, 3)
     return np.array([[fsum(layer[:, column]) for column in range(3)] for layer in layers])
 
@@ -295,7 +350,11 @@ def exact_column_sums(weights):
 def area(ratio, favourable):
     """The area under the ROC curve, pair by pair; ties count half."""
     up, down = ratio[favourable][:, None], ratio[~favourable][None]
-    return ((up > down).sum() + 0.5 * (up == down).sum()) / (up.size * down.size) if up.size and down.size else 0.5
+    return (
+        ((up > down).sum() + 0.5 * (up == down).sum()) / (up.size * down.size)
+        if up.size and down.size
+        else 0.5
+    )
 
 
 def threshold_draws(p, t):
@@ -316,13 +375,28 @@ def threshold_statistics(p, t, weights, draws):
     favourable, right = t["favourable"] == 1, t["predicted"] == t["favourable"]
     first, last = (t["beta"] == one for one in (p["betas"][0], p["betas"][-1]))
     both = favourable.any() and not favourable.all()
-    found = {"rows.configurations": len(right)} | ({"auc": area(t["ratio"], favourable)} if both else {})
-    found |= {"accuracy": right.mean(), "favourable.first": favourable[first].mean(), "favourable.last": favourable[last].mean()}
-    found |= {"errors": (~right).sum(), "sign_agreement": (np.sign(t["finite"]) == np.sign(t["coefficient"])).mean()}
+    found = {"rows.configurations": len(right)} | (
+        {"auc": area(t["ratio"], favourable)} if both else {}
+    )
+    found |= {
+        "accuracy": right.mean(),
+        "favourable.first": favourable[first].mean(),
+        "favourable.last": favourable[last].mean(),
+    }
+    found |= {
+        "errors": (~right).sum(),
+        "sign_agreement": (np.sign(t["finite"]) == np.sign(t["coefficient"])).mean(),
+    }
     found |= {"weight.min": weights["weight"].min(), "condition.max": t["condition"].max()}
     for name in ("auc", "accuracy", "favourable.first", "favourable.last"):
         if name in found:
             for end, q in (("lower", 0.025), ("upper", 0.975)):
                 found[f"{name}.{end}"] = np.quantile(draws[name.replace(".", "_")], q)
-    found |= {f"{name}.max": t[name].max() for name in ("response_residual", "coefficient_residual", "column_residual")}
-    return found | {f"condition.{name}": np.quantile(t["condition"], q) for name, q in (("q1", 0.25), ("median", 0.5), ("q3", 0.75))}
+    found |= {
+        f"{name}.max": t[name].max()
+        for name in ("response_residual", "coefficient_residual", "column_residual")
+    }
+    return found | {
+        f"condition.{name}": np.quantile(t["condition"], q)
+        for name, q in (("q1", 0.25), ("median", 0.5), ("q3", 0.75))
+    }

@@ -1,4 +1,7 @@
-"""Studies that are small enough for a test: designs as text, and their tables, made once in a process."""
+"""Studies that are small enough for a test.
+
+Designs as text, and their tables, made once in a process.
+"""
 
 from functools import cache
 from pathlib import Path
@@ -11,7 +14,15 @@ HOME = Path(design.__file__).parent
 SMALL = {
     "structural": {"families": 2, "depths": [2, 1], "omegas": [1.0, 0.0], "updates": 2},
     "threshold": {"families": 4, "depths": [2, 1], "betas": [0.0, 8.0], "resamples": 40},
-    "horizon": {"trials": 3, "epochs": 1, "depths": [1], "betas": [8.0, 0.0], "scales": [0.2, 0.1], "resamples": 30, "chunk": 64},
+    "horizon": {
+        "trials": 3,
+        "epochs": 1,
+        "depths": [1],
+        "betas": [8.0, 0.0],
+        "scales": [0.2, 0.1],
+        "resamples": 30,
+        "chunk": 64,
+    },
 }
 GATE = {
     "structural": ("rank.min", ">=", 1),
@@ -22,10 +33,18 @@ GATE = {
 
 def text(kind="threshold", *, name="mine", expected=None, gates=None, quick=None, **others):
     """A small design as a user would write it; `others` take the place of parameters."""
-    values = {key: entry["value"] for key, entry in design.shipped(kind).parameters.items()} | SMALL[kind] | others
+    values = (
+        {key: entry["value"] for key, entry in design.shipped(kind).parameters.items()}
+        | SMALL[kind]
+        | others
+    )
     lines = [f'name = "{name}"', f'kind = "{kind}"', 'title = "a small one"']
     lines += [f'expected = "{expected}"'] if expected else []
-    lines += ["", "[parameters]", *(f'{key} = {{ value = {value!r}, origin = "own" }}' for key, value in values.items())]
+    lines += [
+        "",
+        "[parameters]",
+        *(f'{key} = {{ value = {value!r}, origin = "own" }}' for key, value in values.items()),
+    ]
     lines += ["", "[quick]", *(f"{key} = {value!r}" for key, value in (quick or {}).items())]
     for statistic, relation, bound in gates or [GATE[kind]]:
         lines += ["", "[[gates]]", f'name = "{statistic}"', f'statistic = "{statistic}"']
@@ -46,7 +65,13 @@ def made(kind):
 
 
 def statistics(tables):
-    return dict(zip(tables["statistics"]["name"].tolist(), tables["statistics"]["value"].tolist(), strict=True))
+    return dict(
+        zip(
+            tables["statistics"]["name"].tolist(),
+            tables["statistics"]["value"].tolist(),
+            strict=True,
+        )
+    )
 
 
 def parquet(kind, tables):

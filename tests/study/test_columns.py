@@ -17,12 +17,21 @@ def documented(kind, name):
     """Role by column, as docs/studies.md has it; its rows name the keys."""
     section = PAGE.partition(f"\n## {kind}\n")[2].partition("\n## ")[0]
     if name == "tasks" and kind != "structural":
-        return documented("structural", "tasks") | {"family" if kind == "threshold" else "trial": "key"}
+        return documented("structural", "tasks") | {
+            "family" if kind == "threshold" else "trial": "key"
+        }
     cells = re.search(rf"^\| `{name}` \| ([^|]*) \| ([^|]*) \|$", section, flags=re.MULTILINE)
     assert cells is not None
     roles = dict.fromkeys(cells[1].split(", "), "key")
     role = None
-    for word in cells[2].replace(",", " ").replace(";", " ").replace(" (Eq. 13)", "").replace(" (J M J^T)", "").split():
+    for word in (
+        cells[2]
+        .replace(",", " ")
+        .replace(";", " ")
+        .replace(" (Eq. 13)", "")
+        .replace(" (J M J^T)", "")
+        .split()
+    ):
         if word in ("key", "drawn", "computed", "derived"):
             role = word
         elif many := re.fullmatch(r"(\w+_)0\.\.2", word):
@@ -42,16 +51,34 @@ def test_columns_and_roles_are_those_of_the_page(kind, name):
 
 
 def test_the_full_designs_have_the_rows_that_the_paper_counts():
-    structural, threshold, horizon = (expected_keys(kind, design.shipped(kind).values()) for kind in design.PAPER)
-    counts = {name: len(structural[name]) for name in ("operators", "modes", "trajectories", "controls", "curvature")}
-    assert counts == {"operators": 100, "modes": 400, "trajectories": 900, "controls": 4, "curvature": 14}
+    structural, threshold, horizon = (
+        expected_keys(kind, design.shipped(kind).values()) for kind in design.PAPER
+    )
+    counts = {
+        name: len(structural[name])
+        for name in ("operators", "modes", "trajectories", "controls", "curvature")
+    }
+    assert counts == {
+        "operators": 100,
+        "modes": 400,
+        "trajectories": 900,
+        "controls": 4,
+        "curvature": 14,
+    }
     assert len(threshold["configurations"]) == 1000
-    assert [len(horizon[name]) for name in ("updates", "trajectories", "conditions")] == [172800, 960, 12]
+    assert [len(horizon[name]) for name in ("updates", "trajectories", "conditions")] == [
+        172800,
+        960,
+        12,
+    ]
 
 
 def test_a_table_with_other_columns_is_not_stored():
     _, tables = made("threshold")
     draws = dict(tables["draws"])
     draws["more"] = draws.pop("auc")
-    with pytest.raises(ValueError, match=r"table draws must have the columns \['draw', 'auc', .* but it has \['draw', 'accuracy'"):
+    with pytest.raises(
+        ValueError,
+        match=r"table draws must have the columns \['draw', 'auc', .* but it has \['draw', 'accuracy'",
+    ):
         store.arrow("threshold", "draws", draws)

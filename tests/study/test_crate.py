@@ -27,11 +27,21 @@ def test_every_file_is_described_with_its_format_and_size(finished):
 def test_the_root_names_licence_software_and_article(finished):
     entities = described(finished)
     root = entities["./"]
-    assert {"name", "description", "datePublished", "license", "citation", "isBasedOn"} <= root.keys()
+    assert {
+        "name",
+        "description",
+        "datePublished",
+        "license",
+        "citation",
+        "isBasedOn",
+    } <= root.keys()
     for link in ("license", "citation", "isBasedOn"):
         assert root[link]["@id"] in entities
     assert root["description"] == "mine: PASS"
-    assert entities[crate.SOFTWARE]["version"] == json.loads((finished / "environment.json").read_text())["whorl"]
+    assert (
+        entities[crate.SOFTWARE]["version"]
+        == json.loads((finished / "environment.json").read_text())["whorl"]
+    )
     assert "jax" in entities[crate.SOFTWARE]["softwareRequirements"]
 
 

@@ -1,4 +1,7 @@
-"""Random numbers follow from the page alone: plain NumPy draws them again, and no family minds its neighbours."""
+"""Random numbers follow from the page alone.
+
+Plain NumPy draws them again, and no family minds its neighbours.
+"""
 
 import ast
 import sys
@@ -37,7 +40,9 @@ def test_dirichlet_columns_are_drawn_layer_after_layer_column_after_column():
     layers = draws.dirichlet_layers(SEED, 7, 3, 4.0, 0.2)
     for layer in layers:
         for column in range(3):
-            np.testing.assert_array_equal(layer[:, column], mixed(rng.dirichlet([4.0, 4.0, 4.0]), 0.2))
+            np.testing.assert_array_equal(
+                layer[:, column], mixed(rng.dirichlet([4.0, 4.0, 4.0]), 0.2)
+            )
 
 
 def test_softmax_columns_scale_the_same_logits():
@@ -47,7 +52,9 @@ def test_softmax_columns_scale_the_same_logits():
         for layer in layers:
             logits = beta * rng.standard_normal((3, 3))
             grown = np.exp(logits - logits.max(axis=0))
-            np.testing.assert_array_equal(layer, (1 - 0.02) * grown / ((grown[0] + grown[1]) + grown[2]) + 0.02 / 3)
+            np.testing.assert_array_equal(
+                layer, (1 - 0.02) * grown / ((grown[0] + grown[1]) + grown[2]) + 0.02 / 3
+            )
     np.testing.assert_array_equal(draws.softmax_layers(SEED, 7, 2, 0.0, 0.02), 1 / 3)
 
 
@@ -62,8 +69,12 @@ def test_the_control_has_two_components():
 
 def test_orders_are_permutations_and_turns_are_signs():
     rng = stream(7, 2)
-    np.testing.assert_array_equal(draws.order(SEED, 7, 5), np.concatenate([rng.permutation(6) for _ in range(5)]))
-    np.testing.assert_array_equal(draws.turns(SEED, 7, 30), np.where(stream(7, 3).integers(0, 2, 30) == 1, 1, -1))
+    np.testing.assert_array_equal(
+        draws.order(SEED, 7, 5), np.concatenate([rng.permutation(6) for _ in range(5)])
+    )
+    np.testing.assert_array_equal(
+        draws.turns(SEED, 7, 30), np.where(stream(7, 3).integers(0, 2, 30) == 1, 1, -1)
+    )
 
 
 def test_a_longer_run_begins_as_a_shorter_one():
@@ -74,10 +85,15 @@ def test_the_selected_sample_has_the_largest_residual():
     inputs, targets = draws.task(SEED, 3, 1.0)
     layers = draws.softmax_layers(SEED, 3, 2, 4.0, 0.1)
     residuals = targets - inputs @ (layers[1] @ layers[0]).T
-    assert draws.largest_residual(layers, inputs, targets) == np.argmax(np.linalg.norm(residuals, axis=1))
+    assert draws.largest_residual(layers, inputs, targets) == np.argmax(
+        np.linalg.norm(residuals, axis=1)
+    )
 
 
-@pytest.mark.parametrize("make", [draws.task, lambda s, f, c: draws.dirichlet_layers(s, f, 2, c, 0.2), draws.order, draws.turns])
+@pytest.mark.parametrize(
+    "make",
+    [draws.task, lambda s, f, c: draws.dirichlet_layers(s, f, 2, c, 0.2), draws.order, draws.turns],
+)
 def test_seeds_and_families_have_streams_of_their_own(make):
     def flat(seed, family):
         return np.concatenate([np.ravel(part) for part in make(seed, family, 12)]).tolist()
@@ -87,23 +103,45 @@ def test_seeds_and_families_have_streams_of_their_own(make):
     assert flat(1, 0) != flat(1, 1)
 
 
-P = {"seed": SEED, "concentration": 0.7, "column_concentration": 2.5, "floor": 0.13, "epochs": 4, "wide": 6}
+P = {
+    "seed": SEED,
+    "concentration": 0.7,
+    "column_concentration": 2.5,
+    "floor": 0.13,
+    "epochs": 4,
+    "wide": 6,
+}
 
 
 def test_the_page_fixes_every_draw_of_width_three():
     for number in (0, 11):
-        for mine, theirs in zip(draws.task(SEED, number, 0.7), from_the_page.task(P, number), strict=True):
+        for mine, theirs in zip(
+            draws.task(SEED, number, 0.7), from_the_page.task(P, number), strict=True
+        ):
             np.testing.assert_array_equal(mine, theirs)
-        np.testing.assert_array_equal(draws.dirichlet_layers(SEED, number, 3, 2.5, 0.13), from_the_page.dirichlet_columns(P, number, 3))
+        np.testing.assert_array_equal(
+            draws.dirichlet_layers(SEED, number, 3, 2.5, 0.13),
+            from_the_page.dirichlet_columns(P, number, 3),
+        )
         for beta in (0.0, 0.3, 8.0):
             layers = draws.softmax_layers(SEED, number, 6, beta, 0.13)
             np.testing.assert_array_equal(layers, from_the_page.softmax_columns(P, number, 6, beta))
-        np.testing.assert_array_equal(draws.order(SEED, number, 4), from_the_page.order(P, number, 2))
-        np.testing.assert_array_equal(draws.foreseen(SEED, number, 4), from_the_page.order(P, number, 6))
+        np.testing.assert_array_equal(
+            draws.order(SEED, number, 4), from_the_page.order(P, number, 2)
+        )
+        np.testing.assert_array_equal(
+            draws.foreseen(SEED, number, 4), from_the_page.order(P, number, 6)
+        )
         np.testing.assert_array_equal(draws.turns(SEED, number, 24), from_the_page.turns(P, number))
-        np.testing.assert_array_equal(draws.angles(SEED, number, 24), from_the_page.angles(P, number))
-        np.testing.assert_array_equal(draws.readings(SEED, number, 24), from_the_page.noise(P, number))
-    np.testing.assert_array_equal(draws.control_layers(SEED, 4, 2.5, 0.13), from_the_page.control_columns(P, 4))
+        np.testing.assert_array_equal(
+            draws.angles(SEED, number, 24), from_the_page.angles(P, number)
+        )
+        np.testing.assert_array_equal(
+            draws.readings(SEED, number, 24), from_the_page.noise(P, number)
+        )
+    np.testing.assert_array_equal(
+        draws.control_layers(SEED, 4, 2.5, 0.13), from_the_page.control_columns(P, 4)
+    )
 
 
 @pytest.mark.parametrize("width", [4, 6])
@@ -117,13 +155,20 @@ def test_the_page_fixes_every_draw_of_the_wide_arm(width):
 def test_the_page_fixes_the_sign_of_the_turn():
     np.testing.assert_allclose(quarter_turn(3), from_the_page.C, rtol=0, atol=1e-15)
     for width in (3, 4, 6, 7):
-        np.testing.assert_allclose(quarter_turn(width), from_the_page.circulant(width), rtol=0, atol=1e-14)
+        np.testing.assert_allclose(
+            quarter_turn(width), from_the_page.circulant(width), rtol=0, atol=1e-14
+        )
     page = (Path(__file__).parents[2] / "docs" / "studies.md").read_text()
     assert "(1 / sqrt 3) times the rows (0, -1, 1), (1, 0, -1), (-1, 1, 0)" in page
 
 
 def test_the_program_written_from_the_page_shares_no_code_with_the_library():
     tree = ast.parse(Path(from_the_page.__file__).read_text())
-    plain = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+    plain = [
+        alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import)
+        for alias in node.names
+    ]
     named = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     assert {name for name in (*plain, *named) if name not in sys.stdlib_module_names} == {"numpy"}

@@ -1,4 +1,7 @@
-"""The foresight study on a small design: tables follow from each other, statistics by a second route, bytes are the same twice."""
+"""The foresight study on a small design.
+
+Tables follow from each other, statistics by a second route, bytes are the same twice.
+"""
 
 import math
 import shutil
@@ -36,7 +39,9 @@ def study():
     """The shipped design, with a quick run that is smaller still."""
     head, _, rest = design.shipped("foresight").text.decode().partition("[quick]\n")
     quick = "".join(f"{name} = {value!r}\n" for name, value in SMALL.items())
-    return design.parse(f"{head}[quick]\n{quick}\n[[gates]]{rest.partition('[[gates]]')[2]}".encode())
+    return design.parse(
+        f"{head}[quick]\n{quick}\n[[gates]]{rest.partition('[[gates]]')[2]}".encode()
+    )
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +58,13 @@ def folder(study, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def statistics(tables):
-    return dict(zip(tables["statistics"]["name"].tolist(), tables["statistics"]["value"].tolist(), strict=True))
+    return dict(
+        zip(
+            tables["statistics"]["name"].tolist(),
+            tables["statistics"]["value"].tolist(),
+            strict=True,
+        )
+    )
 
 
 def where(table, **keys):
@@ -81,7 +92,9 @@ def test_the_registered_design_has_its_seeds_conditions_and_horizons(study):
 @pytest.mark.slow
 def test_the_drawn_tables_follow_from_the_page_to_the_bit(study, tables):
     redone = from_the_page.DRAWN["foresight"](vars(study.values(quick=True)))
-    drawn = {name for name in tables for one in columns.columns("foresight", name) if one.role == "drawn"}
+    drawn = {
+        name for name in tables for one in columns.columns("foresight", name) if one.role == "drawn"
+    }
     assert drawn == set(redone)
     for name, table in redone.items():
         assert list(table) == list(tables[name])
@@ -99,13 +112,17 @@ def test_a_trajectory_is_what_the_library_makes_of_its_keys(tables):
         order = draws.order(71, 1, 2)
         actions = {"halves": ((0, 1), (0, 0.5), (0, 0))}.get(arm, ((0, 1), (1, 1), (-1, 1)))
         angles = draws.angles(71, 1, 12) if arm == "random" else None
-        policy = rollout(0.2, horizon=None if horizon < 0 else horizon, actions=actions, angles=angles)
+        policy = rollout(
+            0.2, horizon=None if horizon < 0 else horizon, actions=actions, angles=angles
+        )
         pair = wh.train(net, x, y, policy=policy, schedule=order, turns=np.ones(12, dtype=int))
         assert pair.updates is not None
         assert rows["final"][number] == pytest.approx(float(pair.ledger.nonreciprocal), rel=1e-11)
         assert rows["native"][number] == pytest.approx(float(pair.ledger.native), rel=1e-11)
         for term in ("even", "handedness", "step", "drift"):
-            assert rows[term][number] == pytest.approx(float(getattr(pair.ledger.sums, term)), abs=1e-14)
+            assert rows[term][number] == pytest.approx(
+                float(getattr(pair.ledger.sums, term)), abs=1e-14
+            )
         chosen = tables["choices"]["action"][tables["choices"]["trajectory"] == number]
         np.testing.assert_array_equal(chosen, pair.updates.choice)
         assert rows["departed"][number] == np.count_nonzero(chosen)
@@ -128,7 +145,9 @@ def test_the_account_closes_and_foresight_to_the_end_never_loses(statistics):
 
 
 def resampled(values):
-    rows = np.random.default_rng(np.random.SeedSequence(72)).integers(0, len(values), (60, len(values)))
+    rows = np.random.default_rng(np.random.SeedSequence(72)).integers(
+        0, len(values), (60, len(values))
+    )
     return np.quantile([math.fsum(values[row]) / len(values) for row in rows], [0.025, 0.975])
 
 
@@ -136,10 +155,14 @@ def resampled(values):
 def test_conditions_by_a_second_route(tables):
     rows, found = tables["trajectories"], tables["conditions"]
     for at in range(len(found["arm"])):
-        keys = {name: found[name][at] for name in ("arm", "horizon", "width", "depth", "beta", "scale")}
+        keys = {
+            name: found[name][at] for name in ("arm", "horizon", "width", "depth", "beta", "scale")
+        }
         gaps = (rows["final"] - rows["native"])[where(rows, **keys)]
         assert found["gap"][at] == pytest.approx(gaps.mean(), abs=1e-16)
-        np.testing.assert_allclose([found["lower"][at], found["upper"][at]], resampled(gaps), atol=1e-16)
+        np.testing.assert_allclose(
+            [found["lower"][at], found["upper"][at]], resampled(gaps), atol=1e-16
+        )
         assert found["pays"][at] == (found["upper"][at] < 0)
         assert found["behind"][at] == np.sum(gaps > 0)
 
@@ -147,14 +170,19 @@ def test_conditions_by_a_second_route(tables):
 @pytest.mark.slow
 def test_advantages_and_comparisons_by_a_second_route(tables, statistics):
     rows = tables["trajectories"]
-    for table, key, other in (("advantages", "control", rows), ("comparisons", "learner", tables["comparators"])):
+    for table, key, other in (
+        ("advantages", "control", rows),
+        ("comparisons", "learner", tables["comparators"]),
+    ):
         found, name = tables[table], {"advantages": "arm", "comparisons": "learner"}[table]
         for at in range(len(found[key])):
             place = {part: found[part][at] for part in ("horizon", "depth", "beta", "scale")}
             theirs = other["final"][where(other, **{name: found[key][at]}, **place)]
             ours = rows["final"][where(rows, arm="turns", **place)]
             assert found["advantage"][at] == pytest.approx(np.mean(theirs - ours), abs=1e-16)
-            np.testing.assert_allclose([found["lower"][at], found["upper"][at]], resampled(theirs - ours), atol=1e-16)
+            np.testing.assert_allclose(
+                [found["lower"][at], found["upper"][at]], resampled(theirs - ours), atol=1e-16
+            )
         for who in np.unique(found[key]):
             here = where(found, **{key: who, "horizon": -1})
             assert statistics[f"against.{who}.end.wins"] == np.sum(found["lower"][here] > 0)
@@ -166,9 +194,19 @@ def test_the_first_horizon_that_pays(tables):
     found, conditions = tables["payoff"], tables["conditions"]
     for at in range(len(found["arm"])):
         keys = {name: found[name][at] for name in ("arm", "depth", "beta", "scale")}
-        pays = dict(zip(conditions["horizon"][where(conditions, **keys)], conditions["pays"][where(conditions, **keys)], strict=True))
+        pays = dict(
+            zip(
+                conditions["horizon"][where(conditions, **keys)],
+                conditions["pays"][where(conditions, **keys)],
+                strict=True,
+            )
+        )
         good = [horizon for horizon in SMALL["horizons"] if pays[horizon]]
-        lasting = [k for n, k in enumerate(SMALL["horizons"]) if all(pays[later] for later in SMALL["horizons"][n:])]
+        lasting = [
+            k
+            for n, k in enumerate(SMALL["horizons"])
+            if all(pays[later] for later in SMALL["horizons"][n:])
+        ]
         assert found["first"][at] == (good[0] if good else -2)
         assert found["onward"][at] == (lasting[0] if lasting else -2)
 
@@ -176,7 +214,10 @@ def test_the_first_horizon_that_pays(tables):
 @pytest.mark.slow
 def test_costs_count_every_update_that_is_only_foreseen(tables, statistics):
     costs = tables["costs"]
-    by_hand = {k: sum(3 * (1 + min(12 if k < 0 else k, 11 - t)) for t in range(12)) for k in SMALL["horizons"]}
+    by_hand = {
+        k: sum(3 * (1 + min(12 if k < 0 else k, 11 - t)) for t in range(12))
+        for k in SMALL["horizons"]
+    }
     assert dict(zip(costs["horizon"].tolist(), costs["foresight"].tolist(), strict=True)) == by_hand
     assert costs["multiple"].tolist() == [1 + math.ceil(by_hand[k] / 12) for k in SMALL["horizons"]]
     assert statistics["cost.end"] == pytest.approx(by_hand[-1] / 12)
@@ -191,8 +232,18 @@ def test_comparators_are_the_learners_they_are_called(study, tables):
     rule = wh.boundary(wh.leaky(0.1))
     wanted = {
         "longer": wh.learn(net, x, y, rule=rule, scale=0.2, schedule=long).loss,
-        "finer": wh.learn(net, x, y, rule=rule, scale=0.2 / times, schedule=np.repeat(order, times)).loss,
-        "full_batch": wh.learn(net, x, y, rule=wh.exponentiated_gradient(), scale=0.2, schedule=[0] * (2 * times), full_batch=True).loss,
+        "finer": wh.learn(
+            net, x, y, rule=rule, scale=0.2 / times, schedule=np.repeat(order, times)
+        ).loss,
+        "full_batch": wh.learn(
+            net,
+            x,
+            y,
+            rule=wh.exponentiated_gradient(),
+            scale=0.2,
+            schedule=[0] * (2 * times),
+            full_batch=True,
+        ).loss,
     }
     rows = tables["comparators"]
     for learner, loss in wanted.items():
@@ -203,7 +254,10 @@ def test_comparators_are_the_learners_they_are_called(study, tables):
 @pytest.mark.slow
 def test_two_runs_write_the_same_bytes(tables, folder):
     for name, table in tables.items():
-        assert store.parquet(store.arrow("foresight", name, table)) == (folder / "tables" / f"{name}.parquet").read_bytes()
+        assert (
+            store.parquet(store.arrow("foresight", name, table))
+            == (folder / "tables" / f"{name}.parquet").read_bytes()
+        )
 
 
 @pytest.mark.slow
@@ -217,17 +271,34 @@ def test_the_audit_agrees_with_every_value(folder):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("table", "column"), [("choices", "action"), ("trajectories", "drift"), ("comparators", "final"), ("readings", "error")]
+    ("table", "column"),
+    [
+        ("choices", "action"),
+        ("trajectories", "drift"),
+        ("comparators", "final"),
+        ("readings", "error"),
+    ],
 )
 def test_the_audit_finds_one_changed_value(folder, tables, tmp_path, table, column):
     place = tmp_path / "foresight"
     shutil.copytree(folder, place)
     values = tables[table][column].copy()
-    at = int(np.argmax(np.abs(values) * (tables[table].get("trial", 1) != 0)))  # of comparators, more than the first trial is followed
+    at = int(
+        np.argmax(np.abs(values) * (tables[table].get("trial", 1) != 0))
+    )  # of comparators, more than the first trial is followed
     values[at] = (values[at] + 1) % 3 if column == "action" else values[at] * (1 + 1e-6)
-    store.write(place / "tables" / f"{table}.parquet", store.parquet(store.arrow("foresight", table, tables[table] | {column: values})))
-    broken = [finding.claim for finding in whorl_audit.audit(place).findings["foresight"] if not finding.passed]
-    named = {"choices": "trajectories.final"}.get(table, f"{table}.{column}")  # another action leads elsewhere
+    store.write(
+        place / "tables" / f"{table}.parquet",
+        store.parquet(store.arrow("foresight", table, tables[table] | {column: values})),
+    )
+    broken = [
+        finding.claim
+        for finding in whorl_audit.audit(place).findings["foresight"]
+        if not finding.passed
+    ]
+    named = {"choices": "trajectories.final"}.get(
+        table, f"{table}.{column}"
+    )  # another action leads elsewhere
     assert any(claim.startswith(f"{named} follows from") for claim in broken)
 
 

@@ -29,7 +29,8 @@ def test_a_relation_means_what_it_says(relation, below, at, above):
 
 
 @pytest.mark.parametrize(
-    ("relation", "value", "margin"), [("<", 0.5, 1.5), ("<=", 2.5, -0.5), (">", 5.0, 3.0), (">=", 1.0, -1.0), ("==", 2.0, 0.0)]
+    ("relation", "value", "margin"),
+    [("<", 0.5, 1.5), ("<=", 2.5, -0.5), (">", 5.0, 3.0), (">=", 1.0, -1.0), ("==", 2.0, 0.0)],
 )
 def test_a_margin_says_how_far_inside_the_bound_a_value_lies(relation, value, margin):
     assert gates.evaluate(gate(relation), {"s": value})["margin"] == margin
@@ -69,7 +70,9 @@ def test_not_a_number_passes_no_gate():
 @pytest.mark.parametrize("failing", [(), (0,), (1,), (2,), (0, 1, 2)])
 def test_the_verdict_is_the_conjunction_and_failed_gates_stay(failing):
     study = small(gates=[("a", "<", 1), ("b", "<", 1), ("c", "<", 1)])
-    verdict, seen = gates.verdict(study, {name: 2.0 if number in failing else 0.0 for number, name in enumerate("abc")})
+    verdict, seen = gates.verdict(
+        study, {name: 2.0 if number in failing else 0.0 for number, name in enumerate("abc")}
+    )
     assert verdict == ("FAIL" if failing else "PASS")
     assert [number for number, one in enumerate(seen) if not one["passed"]] == list(failing)
     assert [one["statistic"] for one in seen] == ["a", "b", "c"]

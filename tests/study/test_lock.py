@@ -1,4 +1,6 @@
-"""A registration holds the hash of the design and of every source that its result depends on, and notices a change of any."""
+"""A registration holds the hash of the design and of every source that its result depends on, and
+notices a change of any.
+"""
 
 import ast
 import json
@@ -33,7 +35,13 @@ def test_the_shipped_locks_are_current(name):
 def test_the_sources_of_a_study_are_all_it_imports_and_no_more(kind):
     found = lock.sources(kind)
     others = {f"study/{other}.py" for other in design.PAPER if other != kind}
-    judges = {"study/columns.py", "study/design.py", "study/gates.py", "study/schema.py", "study/store.py"}
+    judges = {
+        "study/columns.py",
+        "study/design.py",
+        "study/gates.py",
+        "study/schema.py",
+        "study/store.py",
+    }
     assert {
         f"study/{kind}.py",
         "study/draws.py",
@@ -43,15 +51,26 @@ def test_the_sources_of_a_study_are_all_it_imports_and_no_more(kind):
         "systems/layered.py",
         "turn.py",
     } | judges <= found.keys()
-    assert not found.keys() & (others | {"study/run.py", "study/published.py", "study/crate.py", "study/replicate.py"})
+    assert not found.keys() & (
+        others | {"study/run.py", "study/published.py", "study/crate.py", "study/replicate.py"}
+    )
     assert list(found) == sorted(found)
     for path, hash_ in found.items():
-        assert registry.fingerprint((lock.ROOT / path).read_bytes()) == hash_  # the auditor's own route
+        assert (
+            registry.fingerprint((lock.ROOT / path).read_bytes()) == hash_
+        )  # the auditor's own route
 
 
 def test_what_sets_the_kinds_apart():
     structural, threshold, horizon = (lock.sources(kind).keys() for kind in design.PAPER)
-    assert {"lanes.py", "ensemble.py", "policy.py", "trajectory.py", "study/bootstrap.py", "study/horizon.py"} <= horizon
+    assert {
+        "lanes.py",
+        "ensemble.py",
+        "policy.py",
+        "trajectory.py",
+        "study/bootstrap.py",
+        "study/horizon.py",
+    } <= horizon
     assert {"baseline.py", "curvature.py"} <= structural
     assert {"curvature.py", "study/bootstrap.py"} <= threshold
     assert not {"lanes.py", "ensemble.py"} & (structural | threshold)
@@ -63,10 +82,20 @@ def test_the_closure_is_closed_under_what_python_would_import(kind):
     found = lock.sources(kind).keys()
     for path in found:
         source = (lock.ROOT / path).read_text()
-        assert not any(node.level for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom))
-        for module, names in re.findall(r"^\s*from whorl([\w.]*) import ([^\n(]+|\([^)]+\))", source, flags=re.MULTILINE):
+        assert not any(
+            node.level for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)
+        )
+        for module, names in re.findall(
+            r"^\s*from whorl([\w.]*) import ([^\n(]+|\([^)]+\))", source, flags=re.MULTILINE
+        ):
             place = module.strip(".").replace(".", "/")
-            wanted = [f"{place}.py", *(f"{place}/{name.strip()}.py".strip("/") for name in re.split(r"[,()]", names.partition(" as ")[0]))]
+            wanted = [
+                f"{place}.py",
+                *(
+                    f"{place}/{name.strip()}.py".strip("/")
+                    for name in re.split(r"[,()]", names.partition(" as ")[0])
+                ),
+            ]
             assert {one for one in wanted if (lock.ROOT / one).is_file()} <= found
 
 
@@ -91,13 +120,19 @@ def test_a_design_without_a_lock_was_never_registered():
 
 def test_a_quick_run_is_not_the_registered_study():
     study = small()
-    assert lock.why_unregistered(study, lock.lock(study), quick=True) == "a quick run is a smoke test, not the registered study"
+    assert (
+        lock.why_unregistered(study, lock.lock(study), quick=True)
+        == "a quick run is a smoke test, not the registered study"
+    )
 
 
 def test_a_changed_design_is_noticed():
     registered = lock.lock(small())
     assert lock.why_unregistered(small(), registered, quick=False) is None
-    assert lock.why_unregistered(small(seed=1), registered, quick=False) == "the design differs from the registered one"
+    assert (
+        lock.why_unregistered(small(seed=1), registered, quick=False)
+        == "the design differs from the registered one"
+    )
 
 
 def test_a_changed_source_is_noticed_and_named(copied):
@@ -108,7 +143,10 @@ def test_a_changed_source_is_noticed_and_named(copied):
     assert lock.why_unregistered(study, registered, quick=False) is None
     with (copied / "lanes.py").open("a") as file:
         file.write("ANOTHER = 1\n")
-    assert lock.why_unregistered(study, registered, quick=False) == "sources differ from the registered ones: lanes.py"
+    assert (
+        lock.why_unregistered(study, registered, quick=False)
+        == "sources differ from the registered ones: lanes.py"
+    )
     assert lock.why_unregistered(small(), lock.lock(small()), quick=False) is None
 
 
@@ -122,7 +160,10 @@ def test_a_reworded_sentence_keeps_the_lock_and_a_changed_constant_breaks_it(cop
     path.write_text(reworded)
     assert lock.why_unregistered(study, registered, quick=False) is None
     path.write_text(source.replace("jnp.maximum(1.0, spread)", "jnp.maximum(2.0, spread)"))
-    assert lock.why_unregistered(study, registered, quick=False) == "sources differ from the registered ones: policy.py"
+    assert (
+        lock.why_unregistered(study, registered, quick=False)
+        == "sources differ from the registered ones: policy.py"
+    )
 
 
 SAID = '''"""Of a module."""
@@ -139,7 +180,15 @@ async def two(x=1, *y, z: int = 3.5, **w):
 
 
 @pytest.mark.parametrize(
-    "source", ["", "x = 1", "'alone'", SAID, "def f():\n    x = {1: b'2', **{}}\n    'no docstring'\n", "x: 'y' = (yield)"]
+    "source",
+    [
+        "",
+        "x = 1",
+        "'alone'",
+        SAID,
+        "def f():\n    x = {1: b'2', **{}}\n    'no docstring'\n",
+        "x: 'y' = (yield)",
+    ],
 )
 def test_the_fingerprint_is_the_same_by_both_routes(source):
     assert lock.meaning(source) == registry.fingerprint(source.encode())
@@ -151,9 +200,15 @@ def test_a_source_that_came_or_went_is_noticed(copied):
     (copied / "extra.py").write_text("")
     with (copied / "turn.py").open("a") as file:
         file.write("import whorl.extra\n")
-    assert lock.why_unregistered(study, registered, quick=False) == "sources differ from the registered ones: extra.py, turn.py"
+    assert (
+        lock.why_unregistered(study, registered, quick=False)
+        == "sources differ from the registered ones: extra.py, turn.py"
+    )
     gone = {"design": study.sha256, "sources": lock.sources("threshold") | {"lost.py": "0" * 64}}
-    assert lock.why_unregistered(study, gone, quick=False) == "sources differ from the registered ones: lost.py"
+    assert (
+        lock.why_unregistered(study, gone, quick=False)
+        == "sources differ from the registered ones: lost.py"
+    )
 
 
 def test_a_lock_is_written_beside_the_design_and_read_back(tmp_path):
@@ -181,7 +236,10 @@ def test_a_lock_is_written_beside_the_design_and_read_back(tmp_path):
 def test_a_corrupt_lock_is_refused_in_one_sentence(tmp_path, content, rule):
     path = tmp_path / "mine.toml"
     lock.beside(path).write_bytes(content)
-    with pytest.raises(ValueError, match=rf"mine\.lock\.json must be a lock written by `whorl register`, but {rule}$"):
+    with pytest.raises(
+        ValueError,
+        match=rf"mine\.lock\.json must be a lock written by `whorl register`, but {rule}$",
+    ):
         lock.read(path)
 
 
@@ -194,5 +252,7 @@ def test_registering_the_papers_designs_anew_writes_what_a_user_would(copied):
         assert written.read_text() == lock.text(lock.lock(design.shipped(name)))
         assert (
             json.loads(written.read_text())["design"]
-            == sha256((Path(design.__file__).parent / "designs" / f"{name}.toml").read_bytes()).hexdigest()
+            == sha256(
+                (Path(design.__file__).parent / "designs" / f"{name}.toml").read_bytes()
+            ).hexdigest()
         )

@@ -35,7 +35,16 @@ def test_the_table_of_numbers_is_well_formed():
     assert len(rows) == len(published.numbers()) >= 60
     assert len({(one.study, one.statistic) for one in published.numbers()}) == len(rows)
     for one, row in zip(published.numbers(), rows, strict=True):
-        assert row.keys() <= {"study", "statistic", "printed", "class", "where", "bound", "roundoff", "note"}
+        assert row.keys() <= {
+            "study",
+            "statistic",
+            "printed",
+            "class",
+            "where",
+            "bound",
+            "roundoff",
+            "note",
+        }
         assert one.kind in ("exact", "identity", "statistical")
         assert one.study in design.PAPER
         assert one.where
@@ -47,7 +56,11 @@ def test_the_table_of_numbers_is_well_formed():
 def test_our_distribution_is_of_the_registered_design_over_many_seeds(study):
     table = pq.read_table(HOME / "distributions" / f"{study}.parquet")
     about = table.schema.metadata
-    assert (about[b"study"], about[b"design"], about[b"quick"]) == (study.encode(), design.shipped(study).sha256.encode(), b"False")
+    assert (about[b"study"], about[b"design"], about[b"quick"]) == (
+        study.encode(),
+        design.shipped(study).sha256.encode(),
+        b"False",
+    )
     assert len(set(table["seed"].to_pylist())) >= 200
     found = published.distribution(study)
     assert found.keys() <= full_statistics(study)
@@ -104,21 +117,40 @@ def test_exact_numbers_agree_in_every_digit_that_was_printed(printed, value, agr
 )
 def test_identities_hold_below_the_bound_and_at_round_off(value, bound, roundoff, agrees):
     line = compare(number("1.0e-15", "identity", bound, roundoff), value)
-    assert (line.agrees, line.verdict, line.percentile) == (agrees, "holds" if agrees else "FAILS", None)
+    assert (line.agrees, line.verdict, line.percentile) == (
+        agrees,
+        "holds" if agrees else "FAILS",
+        None,
+    )
 
 
 def test_a_percentile_counts_equal_values_half():
     among = np.array([1.0, 2.0, 2.0, 3.0])
-    assert [percentile(value, among) for value in (0.0, 1.0, 1.5, 2.0, 3.0, 4.0)] == [0, 12.5, 25, 50, 87.5, 100]
+    assert [percentile(value, among) for value in (0.0, 1.0, 1.5, 2.0, 3.0, 4.0)] == [
+        0,
+        12.5,
+        25,
+        50,
+        87.5,
+        100,
+    ]
     assert percentile(0.0, np.zeros(9)) == 50
 
 
 @pytest.mark.parametrize(
     ("printed", "agrees", "at"),
-    [("0.5", True, 50.0), ("0.03", True, 3.0), ("0.02", False, 2.0), ("0.975", True, 97.5), ("0.985", False, 98.5)],
+    [
+        ("0.5", True, 50.0),
+        ("0.03", True, 3.0),
+        ("0.02", False, 2.0),
+        ("0.975", True, 97.5),
+        ("0.985", False, 98.5),
+    ],
 )
 def test_statistical_numbers_lie_inside_the_central_95_per_cent(monkeypatch, printed, agrees, at):
-    monkeypatch.setattr(published, "distribution", lambda study: {"auc": (np.arange(200) + 0.5) / 200})
+    monkeypatch.setattr(
+        published, "distribution", lambda study: {"auc": (np.arange(200) + 0.5) / 200}
+    )
     line = compare(number(printed, "statistical"), 0.123456789)
     assert (line.agrees, line.verdict) == (agrees, "inside" if agrees else "outside")
     assert line.percentile == pytest.approx(at, abs=0.26)
@@ -126,7 +158,9 @@ def test_statistical_numbers_lie_inside_the_central_95_per_cent(monkeypatch, pri
 
 
 def test_a_number_is_never_compared_as_one_of_another_class(monkeypatch):
-    monkeypatch.setattr(published, "distribution", lambda study: pytest.fail("this class has no distribution"))
+    monkeypatch.setattr(
+        published, "distribution", lambda study: pytest.fail("this class has no distribution")
+    )
     assert not compare(number("0.5", "exact"), 0.6).agrees
     assert not compare(number("0.5", "identity", 1e-10), 0.5).agrees
     monkeypatch.setattr(published, "distribution", lambda study: {"auc": np.array([0.4, 0.5, 0.6])})
@@ -141,11 +175,23 @@ def test_a_number_that_a_run_does_not_have_does_not_agree():
 
 
 def test_the_table_has_a_line_for_every_number_of_the_studies_that_were_run(monkeypatch):
-    spread = {one.statistic: np.array([float(one.printed)]) for one in published.numbers() if one.kind == "statistical"}
+    spread = {
+        one.statistic: np.array([float(one.printed)])
+        for one in published.numbers()
+        if one.kind == "statistical"
+    }
     monkeypatch.setattr(published, "distribution", lambda study: spread)
-    lines = published.table({"threshold": {"rows.configurations": 1000.0, "auc": 0.9, "sign_agreement": 1.0}})
-    assert [line.statistic for line in lines] == [one.statistic for one in published.numbers() if one.study == "threshold"]
-    assert [line.statistic for line in lines if line.agrees] == ["rows.configurations", "auc", "sign_agreement"]
+    lines = published.table(
+        {"threshold": {"rows.configurations": 1000.0, "auc": 0.9, "sign_agreement": 1.0}}
+    )
+    assert [line.statistic for line in lines] == [
+        one.statistic for one in published.numbers() if one.study == "threshold"
+    ]
+    assert [line.statistic for line in lines if line.agrees] == [
+        "rows.configurations",
+        "auc",
+        "sign_agreement",
+    ]
     assert lines[0].asdict()["published"] == "1000"
 
 

@@ -36,7 +36,11 @@ def test_the_root_seed_of_the_design_gives_the_statistics_of_the_run(tmp_path):
     assert by_seed(table)[5] != statistics(tables)
     assert pq.read_table(tmp_path / "many.parquet").equals(table)
     about = pq.read_schema(tmp_path / "many.parquet").metadata
-    assert (about[b"study"], about[b"design"], about[b"quick"]) == (b"mine", small().sha256.encode(), b"False")
+    assert (about[b"study"], about[b"design"], about[b"quick"]) == (
+        b"mine",
+        small().sha256.encode(),
+        b"False",
+    )
 
 
 def test_seeds_that_are_there_are_kept(tmp_path, computed):
@@ -77,7 +81,10 @@ def test_a_long_series_is_written_as_it_grows(tmp_path, monkeypatch):
     path, sizes = tmp_path / "many.parquet", []
     monkeypatch.setattr(replicate, "KEEP", 2)
     replicate.replicate(
-        small(), [1, 2, 3, 4, 5], path, progress=lambda _: sizes.append(len(by_seed(pq.read_table(path))) if path.exists() else 0)
+        small(),
+        [1, 2, 3, 4, 5],
+        path,
+        progress=lambda _: sizes.append(len(by_seed(pq.read_table(path))) if path.exists() else 0),
     )
     assert sizes == [0, 2, 2, 4, 4]
 
@@ -87,7 +94,10 @@ def test_a_file_of_another_design_is_refused_and_left_alone(tmp_path, other):
     path = tmp_path / "many.parquet"
     replicate.replicate(small(), [1], path)
     before = contents(tmp_path)
-    with pytest.raises(ValueError, match=r"many\.parquet must hold replicates of this design, but it was made from another"):
+    with pytest.raises(
+        ValueError,
+        match=r"many\.parquet must hold replicates of this design, but it was made from another",
+    ):
         replicate.replicate(small(**other), [1], path)
     with pytest.raises(ValueError, match="must hold replicates of this design"):
         replicate.replicate(small(), [1], path, quick=True)
@@ -105,7 +115,10 @@ def test_a_file_that_is_no_table_is_refused_and_left_alone(tmp_path):
 @pytest.mark.usefixtures("as_users_call_it")
 @pytest.mark.parametrize("seed", [-1, 2**63, 1.5])
 def test_a_seed_that_is_none_is_refused(tmp_path, seed):
-    with pytest.raises(ValueError, match=rf"seed must be a whole number from 0 to 9223372036854775807, but it is {seed}"):
+    with pytest.raises(
+        ValueError,
+        match=rf"seed must be a whole number from 0 to 9223372036854775807, but it is {seed}",
+    ):
         replicate.replicate(small(), [seed], tmp_path / "many.parquet")
 
 

@@ -1,4 +1,6 @@
-"""A run ends with the same tables however often it was interrupted, and refuses folders that are not its own."""
+"""A run ends with the same tables however often it was interrupted, and refuses folders that are
+not its own.
+"""
 
 import json
 import shutil
@@ -25,7 +27,9 @@ def tables(folder):
 def whole(folder):
     """What a finished folder holds, less the times and the sizes that go with them."""
     return {
-        name: content for name, content in contents(folder).items() if name.endswith((".parquet", ".toml", "verdict.json", "lock.json"))
+        name: content
+        for name, content in contents(folder).items()
+        if name.endswith((".parquet", ".toml", "verdict.json", "lock.json"))
     }
 
 
@@ -43,18 +47,36 @@ def test_a_run_folder_holds_what_the_page_says(finished):
     names = set(contents(finished))
     tops = {"summary.json", "environment.json", "ro-crate-metadata.json", "manifest-sha256.txt"}
     files = {f"mine/{name}" for name in ("design.toml", "lock.json", "verdict.json")}
-    stored = {f"mine/tables/{name}.{end}" for name in columns.names("threshold") for end in ("parquet", "csv")}
+    stored = {
+        f"mine/tables/{name}.{end}"
+        for name in columns.names("threshold")
+        for end in ("parquet", "csv")
+    }
     assert names == tops | files | stored
     assert (finished / "mine" / "design.toml").read_bytes() == small().text
     assert json.loads((finished / "mine" / "lock.json").read_text()) == lock.lock(small())
     assert json.loads((finished / "summary.json").read_text()) == {
-        "studies": {"mine": {"verdict": "PASS", "expected": None, "registered": True, "quick": False}}
+        "studies": {
+            "mine": {"verdict": "PASS", "expected": None, "registered": True, "quick": False}
+        }
     }
 
 
 def test_a_verdict_says_what_the_page_says(finished):
     verdict = json.loads((finished / "mine" / "verdict.json").read_text())
-    about = {key: verdict[key] for key in ("study", "kind", "title", "verdict", "expected", "registered", "quick", "why_unregistered")}
+    about = {
+        key: verdict[key]
+        for key in (
+            "study",
+            "kind",
+            "title",
+            "verdict",
+            "expected",
+            "registered",
+            "quick",
+            "why_unregistered",
+        )
+    }
     assert about == {
         "study": "mine",
         "kind": "threshold",
@@ -68,13 +90,23 @@ def test_a_verdict_says_what_the_page_says(finished):
     assert verdict["design"] == store.hash_of(finished / "mine" / "design.toml") == small().sha256
     assert verdict["lock"] == store.hash_of(finished / "mine" / "lock.json")
     assert list(verdict["tables"]) == sorted(columns.names("threshold"))
-    assert [(gate["statistic"], gate["value"], gate["passed"]) for gate in verdict["gates"]] == [("rows.configurations", 16.0, True)]
+    assert [(gate["statistic"], gate["value"], gate["passed"]) for gate in verdict["gates"]] == [
+        ("rows.configurations", 16.0, True)
+    ]
 
 
 def test_the_environment_names_what_bears_on_the_numbers(finished):
     about = json.loads((finished / "environment.json").read_text())
     assert {"jax", "jaxlib", "numpy", "scipy", "pyarrow"} <= about["packages"].keys()
-    assert {"whorl", "python", "platform", "machine", "processor", "cores", "device"} <= about.keys()
+    assert {
+        "whorl",
+        "python",
+        "platform",
+        "machine",
+        "processor",
+        "cores",
+        "device",
+    } <= about.keys()
     assert about["designs"] == {"mine": small().sha256}
     assert about == environment.describe([small()], quick=False)
 
@@ -94,7 +126,9 @@ def test_a_run_that_is_killed_at_any_write_is_finished_by_the_next(tmp_path, fin
             assert path.suffix != ".parquet" or pq.read_table(path).num_rows
         conduct(folder)
         assert whole(folder) == whole(finished)
-        assert contents(folder).keys() == {name for name in contents(finished) if not name.endswith(".csv")}
+        assert contents(folder).keys() == {
+            name for name in contents(finished) if not name.endswith(".csv")
+        }
         shutil.rmtree(folder)
         number += 1
     assert number == len(moved) == 9 + len(columns.names("threshold"))
@@ -132,7 +166,9 @@ def test_programs_that_call_lapack_are_never_run_side_by_side(kind, tmp_path, mo
     monkeypatch.setattr(run.KINDS[kind], "compute", compute)
     monkeypatch.setattr(run, "judged", lambda kind, p, parts: {stage: {} for stage in parts})
     study = small(kind, depths=[4, 3, 2, 1])
-    assert list(run._tables(study, tmp_path, False, run.silent)) == run.KINDS[kind].stages(study.values())
+    assert list(run._tables(study, tmp_path, False, run.silent)) == run.KINDS[kind].stages(
+        study.values()
+    )
     assert max(most) == 1
 
 
@@ -184,33 +220,52 @@ def test_a_folder_that_was_damaged_is_made_whole(copied, finished, damage):
 
 
 def test_a_failed_gate_stays_failed(tmp_path):
-    study = small(gates=[("rows.configurations", "==", 16), ("auc", ">", 2), ("errors", ">=", 0)], expected="PASS")
+    study = small(
+        gates=[("rows.configurations", "==", 16), ("auc", ">", 2), ("errors", ">=", 0)],
+        expected="PASS",
+    )
     for _ in range(2):
         (verdict,) = conduct(tmp_path / "run", study)
         assert (verdict["verdict"], verdict["expected"]) == ("FAIL", "PASS")
         assert [gate["passed"] for gate in verdict["gates"]] == [True, False, True]
         assert verdict["gates"][1]["margin"] == verdict["gates"][1]["value"] - 2 < 0
-    assert json.loads((tmp_path / "run" / "summary.json").read_text())["studies"]["mine"]["verdict"] == "FAIL"
+    assert (
+        json.loads((tmp_path / "run" / "summary.json").read_text())["studies"]["mine"]["verdict"]
+        == "FAIL"
+    )
 
 
 def test_a_gate_on_a_statistic_that_the_run_does_not_have_is_not_met(tmp_path):
     (verdict,) = conduct(tmp_path / "run", small(gates=[("acu", ">", 0)]))
     assert verdict["verdict"] == "FAIL"
-    assert (verdict["gates"][0]["value"], verdict["gates"][0]["margin"], verdict["gates"][0]["passed"]) == (None, None, False)
+    assert (
+        verdict["gates"][0]["value"],
+        verdict["gates"][0]["margin"],
+        verdict["gates"][0]["passed"],
+    ) == (None, None, False)
 
 
 def test_a_run_of_a_design_that_was_never_registered_is_stamped(tmp_path):
     (verdict,) = reproduce.conduct([(small(), {})], tmp_path / "run")
-    assert (verdict["registered"], verdict["why_unregistered"]) == (False, "the design was never registered")
+    assert (verdict["registered"], verdict["why_unregistered"]) == (
+        False,
+        "the design was never registered",
+    )
     assert (tmp_path / "run" / "mine" / "lock.json").read_text() == "{}\n"
     assert "(UNREGISTERED)" in (tmp_path / "run" / "ro-crate-metadata.json").read_text()
-    assert not json.loads((tmp_path / "run" / "summary.json").read_text())["studies"]["mine"]["registered"]
+    assert not json.loads((tmp_path / "run" / "summary.json").read_text())["studies"]["mine"][
+        "registered"
+    ]
 
 
 def test_a_quick_run_takes_the_quick_values_and_is_stamped(tmp_path):
     study = small(quick={"resamples": 7})
     (verdict,) = conduct(tmp_path / "run", study, quick=True)
-    assert (verdict["quick"], verdict["registered"], verdict["tables"]["draws"]["rows"]) == (True, False, 7)
+    assert (verdict["quick"], verdict["registered"], verdict["tables"]["draws"]["rows"]) == (
+        True,
+        False,
+        7,
+    )
     with pytest.raises(ValueError, match="differs in quick"):
         conduct(tmp_path / "run", study)
 
@@ -219,26 +274,40 @@ def test_several_studies_share_a_folder(tmp_path):
     one, other = small(name="one"), small(name="other", seed=3)
     conducted = reproduce.conduct([(one, {}), (other, lock.lock(other))], tmp_path / "run")
     assert [(v["study"], v["registered"]) for v in conducted] == [("one", False), ("other", True)]
-    assert json.loads((tmp_path / "run" / "summary.json").read_text())["studies"].keys() == {"one", "other"}
+    assert json.loads((tmp_path / "run" / "summary.json").read_text())["studies"].keys() == {
+        "one",
+        "other",
+    }
     assert reproduce.statistics(tmp_path / "run" / "one") == statistics(made("threshold")[1])
 
 
 def test_what_adorns_a_folder_is_sealed_with_it(tmp_path):
-    conduct(tmp_path / "run", adorn=lambda folder: store.write(folder / "mine" / "figures" / "one.png", b"a picture"))
+    conduct(
+        tmp_path / "run",
+        adorn=lambda folder: store.write(folder / "mine" / "figures" / "one.png", b"a picture"),
+    )
     assert "mine/figures/one.png" in (tmp_path / "run" / store.MANIFEST).read_text()
     assert "mine/figures/one.png" in (tmp_path / "run" / "ro-crate-metadata.json").read_text()
 
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("whorl", "0.0.1"), ("sources", "0" * 64), ("designs", {}), ("packages", {"jax": "0.1"}), ("device", "tpu"), ("quick", None)],
+    [
+        ("whorl", "0.0.1"),
+        ("sources", "0" * 64),
+        ("designs", {}),
+        ("packages", {"jax": "0.1"}),
+        ("device", "tpu"),
+        ("quick", None),
+    ],
 )
 def test_a_folder_of_another_version_or_run_is_left_alone(copied, key, value):
     about = json.loads((copied / "environment.json").read_text())
     (copied / "environment.json").write_text(json.dumps(about | {key: value}))
     before = contents(copied)
     with pytest.raises(
-        ValueError, match=rf"run must be a folder of this version and this run, but it differs in {key} \(.* then, .* now\)$"
+        ValueError,
+        match=rf"run must be a folder of this version and this run, but it differs in {key} \(.* then, .* now\)$",
     ):
         conduct(copied)
     assert contents(copied) == before
@@ -246,7 +315,9 @@ def test_a_folder_of_another_version_or_run_is_left_alone(copied, key, value):
 
 def test_the_same_run_on_a_machine_with_more_cores_goes_on(copied):
     about = json.loads((copied / "environment.json").read_text())
-    (copied / "environment.json").write_text(json.dumps(about | {"cores": 96, "platform": "elsewhere"}))
+    (copied / "environment.json").write_text(
+        json.dumps(about | {"cores": 96, "platform": "elsewhere"})
+    )
     conduct(copied)
 
 
@@ -261,7 +332,9 @@ def test_a_folder_of_another_design_is_left_alone(copied):
 def test_an_environment_that_cannot_be_read_is_refused(copied, content):
     (copied / "environment.json").write_bytes(content)
     before = contents(copied)
-    with pytest.raises(ValueError, match=r"environment\.json must be JSON|must be a folder of this version"):
+    with pytest.raises(
+        ValueError, match=r"environment\.json must be JSON|must be a folder of this version"
+    ):
         conduct(copied)
     assert contents(copied) == before
 
@@ -271,7 +344,10 @@ def test_a_foreign_folder_or_file_is_left_alone(tmp_path):
     (tmp_path / "thesis" / "chapter.tex").write_text("words")
     (tmp_path / "file").write_text("words")
     for name in ("thesis", "file"):
-        with pytest.raises(ValueError, match=rf"{name} must be empty, new, or a run folder of whorl, but it is none of these$"):
+        with pytest.raises(
+            ValueError,
+            match=rf"{name} must be empty, new, or a run folder of whorl, but it is none of these$",
+        ):
             conduct(tmp_path / name)
     assert contents(tmp_path) == {"thesis/chapter.tex": b"words", "file": b"words"}
 
@@ -308,8 +384,19 @@ def test_numbers_that_are_not_finite_are_refused_by_name():
     class Kind:
         """A kind of study that measures nothing."""
 
-        tables = staticmethod(lambda p, parts: {"draws": {"draw": np.arange(2), "name": np.array(["a", "b"]), "auc": np.array([1.0, 2.0])}})
+        tables = staticmethod(
+            lambda p, parts: {
+                "draws": {
+                    "draw": np.arange(2),
+                    "name": np.array(["a", "b"]),
+                    "auc": np.array([1.0, 2.0]),
+                }
+            }
+        )
         statistics = staticmethod(lambda p, t: {"fine": 1, "empty": float("nan")})
 
-    with pytest.raises(ValueError, match=r"^statistic empty must be finite, but it is not: the design leaves too little to measure it on$"):
+    with pytest.raises(
+        ValueError,
+        match=r"^statistic empty must be finite, but it is not: the design leaves too little to measure it on$",
+    ):
         run.judged(Kind, None, {})

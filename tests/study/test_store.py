@@ -36,12 +36,20 @@ def test_a_file_is_on_the_disk_before_it_is_moved(tmp_path, monkeypatch):
     calls = []
     real_sync, real_replace = os.fsync, os.replace
     monkeypatch.setattr(os, "fsync", lambda number: (calls.append("sync"), real_sync(number)))
-    monkeypatch.setattr(os, "replace", lambda one, other: (calls.append("replace"), real_replace(one, other)))
+    monkeypatch.setattr(
+        os, "replace", lambda one, other: (calls.append("replace"), real_replace(one, other))
+    )
     store.write(tmp_path / "file.txt", b"new")
     assert calls == ["sync", "replace", "sync"]
     calls.clear()
     store.write(tmp_path / "one" / "two" / "file.txt", b"new")
-    assert calls == ["sync", "replace", "sync", "sync", "sync"]  # the file's folder, and those that hold a new folder
+    assert calls == [
+        "sync",
+        "replace",
+        "sync",
+        "sync",
+        "sync",
+    ]  # the file's folder, and those that hold a new folder
 
 
 def test_the_name_that_is_forced_to_the_disk_is_the_new_one(tmp_path, monkeypatch):
@@ -177,7 +185,14 @@ def test_arrays_are_kept_to_the_bit(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "damage", [lambda b: b"", lambda b: b[:100], lambda b: b[:-30], lambda b: b[:200] + b"\xff" + b[201:], lambda b: b"x" * 500]
+    "damage",
+    [
+        lambda b: b"",
+        lambda b: b[:100],
+        lambda b: b[:-30],
+        lambda b: b[:200] + b"\xff" + b[201:],
+        lambda b: b"x" * 500,
+    ],
 )
 def test_damaged_arrays_are_computed_again(tmp_path, damage):
     path = tmp_path / "kept.npz"
@@ -192,7 +207,13 @@ def test_the_manifest_is_accepted_by_sha256sum_until_a_byte_changes(finished, tm
     shutil.copytree(finished, folder)
 
     def checked():
-        return subprocess.run(["sha256sum", "--strict", "-c", store.MANIFEST], cwd=folder, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            ["sha256sum", "--strict", "-c", store.MANIFEST],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
 
     assert checked().returncode == 0
     assert all(line.endswith(": OK") for line in checked().stdout.splitlines())
@@ -215,7 +236,11 @@ def test_the_manifest_lists_every_file_but_itself_and_the_audit(finished, tmp_pa
     assert (folder / store.MANIFEST).read_bytes() == before
     listed = {line.partition("  ")[2]: line[:64] for line in before.decode().splitlines()}
     there = contents(finished)
-    assert listed == {name: hashlib.sha256(content).hexdigest() for name, content in there.items() if name != store.MANIFEST}
+    assert listed == {
+        name: hashlib.sha256(content).hexdigest()
+        for name, content in there.items()
+        if name != store.MANIFEST
+    }
     assert list(listed) == sorted(listed, key=lambda name: name.split("/"))
 
 
@@ -223,5 +248,7 @@ def test_a_stored_table_reads_back(finished):
     verdict = json.loads((finished / "mine" / "verdict.json").read_text())
     for name, about in verdict["tables"].items():
         path = finished / "mine" / "tables" / f"{name}.parquet"
-        assert store.hash_of(path) == about["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+        assert (
+            store.hash_of(path) == about["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+        )
         assert {len(column) for column in store.read_table(path).values()} == {about["rows"]}

@@ -1,4 +1,7 @@
-"""Trouble that a disk can give, for real: a kill between two system calls, a full disk, a folder that nobody may write to."""
+"""Trouble that a disk can give, for real.
+
+A kill between two system calls, a full disk, a folder that nobody may write to.
+"""
 
 import os
 import resource
@@ -16,7 +19,9 @@ class KilledError(BaseException):
 
 
 def kill_at(monkeypatch, number, moment):
-    """Make the write with this number, and all after it, end before or after its file is moved into place; answer with the files moved."""
+    """Make the write with this number, and all after it, end before or after its file is moved into
+    place; answer with the files moved.
+    """
     moved, one_at_a_time = [], Lock()
     real = os.replace
 
@@ -60,7 +65,10 @@ def open_folder():
 
 @contextmanager
 def read_only(folder):
-    """Nobody may write into this folder, nor into those below it; not even root, who becomes somebody else meanwhile."""
+    """Nobody may write into this folder, nor into those below it.
+
+    Not even root, who becomes somebody else meanwhile.
+    """
     folders = [path for path in [folder, *folder.rglob("*")] if path.is_dir()]
     for path in folders:
         path.chmod(0o555)
@@ -78,4 +86,8 @@ def read_only(folder):
 
 def contents(folder):
     """Every file below a folder, with its bytes."""
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }

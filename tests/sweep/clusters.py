@@ -13,35 +13,62 @@ import psutil
 
 HERE = Path(__file__).parents[1]
 # An unlucky shard may lose several workers in a row before it is finished.
-QUIET = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "20", "DASK_LOGGING__DISTRIBUTED": "critical", "OMP_NUM_THREADS": "1"}
+QUIET = {
+    "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "20",
+    "DASK_LOGGING__DISTRIBUTED": "critical",
+    "OMP_NUM_THREADS": "1",
+}
 
 
 class Cluster:
-    """A scheduler and its workers as `docs/sweeps.md` starts them: processes that know each other by a file."""
+    """A scheduler and its workers as `docs/sweeps.md` starts them.
+
+    Processes that know each other by a file.
+    """
 
     def __init__(self, folder, workers, *options):
-        self.file, self.workers, self.options, self.processes = Path(folder) / "scheduler.json", workers, options, []
+        self.file, self.workers, self.options, self.processes = (
+            Path(folder) / "scheduler.json",
+            workers,
+            options,
+            [],
+        )
         self.log = (Path(folder) / "cluster.log").open("ab")
 
     def start(self):
-        self.file.unlink(missing_ok=True)  # a worker must not find the file of a scheduler that is no more
+        self.file.unlink(
+            missing_ok=True
+        )  # a worker must not find the file of a scheduler that is no more
         self.processes = [self.begin("dask_scheduler", "--port", "0")]
         self.processes += [self.worker() for _ in range(self.workers)]
 
     def worker(self):
-        alone = ["--nthreads", "1", "--memory-limit", "0", "--local-directory", str(self.file.parent)]
+        alone = [
+            "--nthreads",
+            "1",
+            "--memory-limit",
+            "0",
+            "--local-directory",
+            str(self.file.parent),
+        ]
         return self.begin("dask_worker", *alone, *self.options)
 
     def begin(self, name, *options):
         paths = os.pathsep.join([str(HERE), str(HERE.parent / "src")])
         local = ["--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", str(self.file)]
         command = [sys.executable, "-m", f"distributed.cli.{name}", *options, *local]
-        return subprocess.Popen(command, env=os.environ | QUIET | {"PYTHONPATH": paths}, stdout=self.log, stderr=self.log)
+        return subprocess.Popen(
+            command,
+            env=os.environ | QUIET | {"PYTHONPATH": paths},
+            stdout=self.log,
+            stderr=self.log,
+        )
 
     def worker_processes(self):
         """The processes that compute, below the nannies that watch over them.
 
-        A nanny whose worker is killed before it has answered ends as well; a new one takes its place, as a batch system would see to.
+        A nanny whose worker is killed before it has answered ends as well; a new one takes its
+        place, as a batch system would see to.
         """
         found = []
         for place, nanny in enumerate(self.processes[1:], 1):
@@ -49,7 +76,11 @@ class Cluster:
                 self.processes[place] = self.worker()
                 continue
             try:
-                found += [one for one in psutil.Process(nanny.pid).children() if "spawn_main" in " ".join(one.cmdline())]
+                found += [
+                    one
+                    for one in psutil.Process(nanny.pid).children()
+                    if "spawn_main" in " ".join(one.cmdline())
+                ]
             except psutil.Error:
                 continue
         return found
@@ -94,7 +125,10 @@ def kill_one(found, rng):
 
 
 def killing(found, kills, seed, stop, pause=0.4):
-    """Kill at random moments until the number is reached or the work is done; answer with how often."""
+    """Kill at random moments until the number is reached or the work is done.
+
+    Answer with how often.
+    """
     rng, done = random.Random(seed), 0
     while done < kills and not stop():
         time.sleep(rng.uniform(0, pause))

@@ -1,4 +1,7 @@
-"""Sweeps that are small enough for a test, made once in a process; worker processes share the compiled programs of this one."""
+"""Sweeps that are small enough for a test, made once in a process.
+
+Worker processes share the compiled programs of this one.
+"""
 
 import os
 
@@ -12,7 +15,10 @@ from whorl import sweep
 @pytest.fixture(scope="session", autouse=True)
 def shared_programs():
     """Let worker processes find what was compiled before."""
-    given = {"JAX_COMPILATION_CACHE_DIR": jax.config.jax_compilation_cache_dir, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.1"}
+    given = {
+        "JAX_COMPILATION_CACHE_DIR": jax.config.jax_compilation_cache_dir,
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.1",
+    }
     before = {name: os.environ.get(name) for name in given}
     os.environ.update(given)
     yield

@@ -1,4 +1,7 @@
-"""`train_many` with faults, for workers of any kind, where what to do wrong is in the environment; and jobs that do other things."""
+"""`train_many` with faults, for workers of any kind, where what to do wrong is in the environment.
+
+And jobs that do other things.
+"""
 
 import os
 import sys

@@ -53,7 +53,10 @@ def design(text=GRID, **others):
 
 def changed(text, **others):
     for key, value in others.items():
-        lines = [f"{key} = {value}" if line.split(" = ")[0] == key else line for line in text.splitlines()]
+        lines = [
+            f"{key} = {value}" if line.split(" = ")[0] == key else line
+            for line in text.splitlines()
+        ]
         text = "\n".join(lines) + "\n"
     return text
 

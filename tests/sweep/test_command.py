@@ -34,7 +34,15 @@ def test_a_dry_run_says_what_it_would_cost_and_writes_nothing(typed, tmp_path):
     assert "120 cases of 2 compiled shapes in 4 shards; 1.44e+03 updates" in out
     assert "on 1 core, " in out
     code, out = typed("--dry-run", "--json", "--engine", "processes", "--workers", "3")
-    assert json.loads(out).keys() == {"cases", "shards", "shapes", "updates", "seconds", "bytes", "workers"}
+    assert json.loads(out).keys() == {
+        "cases",
+        "shards",
+        "shapes",
+        "updates",
+        "seconds",
+        "bytes",
+        "workers",
+    }
     assert not (tmp_path / "out").exists()
 
 
@@ -43,7 +51,10 @@ def test_a_sweep_and_the_same_again(typed, tmp_path, undisturbed):
     assert (code, json.loads(out)["computed"]) == (0, 4)
     assert files(tmp_path / "out") == undisturbed[1]
     code, out = typed("--out", tmp_path / "out")
-    assert (code, out.splitlines()[0]) == (0, "120 cases in 4 shards, 4 of them there already; 0 cases failed")
+    assert (code, out.splitlines()[0]) == (
+        0,
+        "120 cases in 4 shards, 4 of them there already; 0 cases failed",
+    )
 
 
 def test_a_damaged_shard_is_named_in_one_sentence(tmp_path, undisturbed, capsys):
@@ -53,19 +64,31 @@ def test_a_damaged_shard_is_named_in_one_sentence(tmp_path, undisturbed, capsys)
     victim.write_bytes(b"garbage")
     said = []
 
-    def told(message, *others):  # pytest keeps warnings to itself: ask for the words that a terminal would show
+    def told(
+        message, *others
+    ):  # pytest keeps warnings to itself: ask for the words that a terminal would show
         said.append(warnings.formatwarning(message, *others[:3]))
 
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.showwarning = told
-        assert whorl_cli.main(["sweep", str(tmp_path / "mine.toml"), "--out", str(tmp_path / "out")]) == 0
-    assert [(words.startswith(f"whorl: {victim} must be a whole shard, but "), words.count("\n")) for words in said] == [(True, 1)]
-    assert capsys.readouterr().out.startswith("120 cases in 4 shards, 3 of them there already; 0 cases failed")
+        assert (
+            whorl_cli.main(["sweep", str(tmp_path / "mine.toml"), "--out", str(tmp_path / "out")])
+            == 0
+        )
+    assert [
+        (words.startswith(f"whorl: {victim} must be a whole shard, but "), words.count("\n"))
+        for words in said
+    ] == [(True, 1)]
+    assert capsys.readouterr().out.startswith(
+        "120 cases in 4 shards, 3 of them there already; 0 cases failed"
+    )
 
 
 def test_cases_that_failed_are_told_by_the_exit_code(typed, tmp_path):
-    (tmp_path / "mine.toml").write_text(GRID.replace("imbalance = [0.0, 4.0, 8.0]", "imbalance = [1e4, 4.0]\nfloor = 0.0"))
+    (tmp_path / "mine.toml").write_text(
+        GRID.replace("imbalance = [0.0, 4.0, 8.0]", "imbalance = [1e4, 4.0]\nfloor = 0.0")
+    )
     code, out = typed("--out", tmp_path / "out")
     assert code == 1
     assert "40 cases failed" in out
@@ -78,10 +101,19 @@ def test_cases_that_failed_are_told_by_the_exit_code(typed, tmp_path):
             ["--scheduler", "tcp://x:1", "--engine", "gpu"],
             "engine must be cluster where a scheduler is named, and only there, but it is gpu",
         ),
-        (["--engine", "cluster"], "engine must be cluster where a scheduler is named, and only there, but it is cluster"),
-        (["--workers", "2"], "workers must be left out unless the engine is processes, but the engine is local"),
+        (
+            ["--engine", "cluster"],
+            "engine must be cluster where a scheduler is named, and only there, but it is cluster",
+        ),
+        (
+            ["--workers", "2"],
+            "workers must be left out unless the engine is processes, but the engine is local",
+        ),
         (["--limit", "0"], "limit must be greater than 0, but it is 0"),
-        (["--memory", "100MB"], r"memory must be at least 0\.45 GB for 1 worker on this design, but it is 0\.1 GB"),
+        (
+            ["--memory", "100MB"],
+            r"memory must be at least 0\.45 GB for 1 worker on this design, but it is 0\.1 GB",
+        ),
     ],
 )
 def test_options_that_contradict_each_other_are_refused(typed, tmp_path, options, refusal):
@@ -89,7 +121,10 @@ def test_options_that_contradict_each_other_are_refused(typed, tmp_path, options
         typed("--out", tmp_path / "out", *options)
 
 
-@pytest.mark.parametrize(("text", "bytes_"), [("2GB", 2 * 10**9), ("1.5 GiB", 3 * 2**29), ("512mb", 512 * 10**6), ("1000", 1000)])
+@pytest.mark.parametrize(
+    ("text", "bytes_"),
+    [("2GB", 2 * 10**9), ("1.5 GiB", 3 * 2**29), ("512mb", 512 * 10**6), ("1000", 1000)],
+)
 def test_sizes(text, bytes_):
     assert _output.size(text) == bytes_
 

@@ -23,12 +23,15 @@ def alone(made, cases, at):
     rules = {"step_matched": wh.step_matched, "adaptive": wh.adaptive}
     rule = wh.native(numbers["scale"], law=law)
     if cases.shape["policy"] != "native":
-        rule = rules[cases.shape["policy"]](numbers["scale"], omega=numbers["omega"], gate=cases.shape["gate"], law=law)
+        rule = rules[cases.shape["policy"]](
+            numbers["scale"], omega=numbers["omega"], gate=cases.shape["gate"], law=law
+        )
     return wh.train(wh.Network(list(layers)), x, y, policy=rule, schedule=order, turns=turns)
 
 
 ALWAYS = (
-    RANDOM.replace("[policy]", '[policy]\npolicy = "step_matched"\ngate = "always"') + "[task]\nmixtures = 1\nconcentration = [0.5, 1.0]\n"
+    RANDOM.replace("[policy]", '[policy]\npolicy = "step_matched"\ngate = "always"')
+    + "[task]\nmixtures = 1\nconcentration = [0.5, 1.0]\n"
 )
 
 
@@ -37,9 +40,19 @@ ALWAYS = (
     [
         pytest.param(GRID, id="grid"),
         pytest.param(RANDOM, id="random", marks=pytest.mark.slow),
-        pytest.param(RANDOM.replace("[law]", "[law]\nalpha = 1.5"), id="alpha", marks=pytest.mark.slow),
-        pytest.param(RANDOM.replace("[network]", "[network]\nwidth = 4\ndepth = 2"), id="wide", marks=pytest.mark.slow),
-        pytest.param(RANDOM.replace("[policy]", '[policy]\npolicy = "native"'), id="native", marks=pytest.mark.slow),
+        pytest.param(
+            RANDOM.replace("[law]", "[law]\nalpha = 1.5"), id="alpha", marks=pytest.mark.slow
+        ),
+        pytest.param(
+            RANDOM.replace("[network]", "[network]\nwidth = 4\ndepth = 2"),
+            id="wide",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            RANDOM.replace("[policy]", '[policy]\npolicy = "native"'),
+            id="native",
+            marks=pytest.mark.slow,
+        ),
         pytest.param(ALWAYS, id="always", marks=pytest.mark.slow),
     ],
 )
@@ -50,8 +63,16 @@ def test_a_row_is_what_one_pair_alone_does(text):
     assert set(rows["reason"]) == {""}
     for at in (0, 7, len(cases) - 1):
         pair = alone(made, cases, at)
-        seen = {"gap": pair.ledger.gap, "final": pair.ledger.nonreciprocal, "native": pair.ledger.native, "start": pair.ledger.start}
-        seen |= {term: getattr(pair.ledger.sums, term) for term in ("even", "handedness", "step", "drift")}
+        seen = {
+            "gap": pair.ledger.gap,
+            "final": pair.ledger.nonreciprocal,
+            "native": pair.ledger.native,
+            "start": pair.ledger.start,
+        }
+        seen |= {
+            term: getattr(pair.ledger.sums, term)
+            for term in ("even", "handedness", "step", "drift")
+        }
         for name, value in seen.items():
             assert abs(rows[name][at] - float(value)) < 1e-13
     assert rows["closure"].max() < 1e-13
@@ -59,7 +80,11 @@ def test_a_row_is_what_one_pair_alone_does(text):
 
 @pytest.mark.parametrize(
     "text",
-    [GRID, RANDOM, pytest.param(RANDOM.replace("[law]", "[law]\nalpha = 1.5"), marks=pytest.mark.slow)],
+    [
+        GRID,
+        RANDOM,
+        pytest.param(RANDOM.replace("[law]", "[law]\nalpha = 1.5"), marks=pytest.mark.slow),
+    ],
     ids=["grid", "random", "general"],
 )
 def test_a_row_does_not_depend_on_the_rows_beside_it(text):
@@ -85,7 +110,9 @@ def test_a_network_that_cannot_be_is_a_row_with_the_reason():
 
 @pytest.mark.slow
 def test_a_pair_that_stops_says_when():
-    text = RANDOM.replace("imbalance = { from = 0, to = 8 }", "imbalance = 600\nfloor = 0\ndepth = 1").replace("epochs = 2", "epochs = 40")
+    text = RANDOM.replace(
+        "imbalance = { from = 0, to = 8 }", "imbalance = 600\nfloor = 0\ndepth = 1"
+    ).replace("epochs = 2", "epochs = 40")
     made = design(text, points=64)
     rows = compute.rows(made.seed, first(made), made.chunk)
     words = [reason for reason in rows["reason"] if reason]

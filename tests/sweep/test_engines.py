@@ -19,7 +19,9 @@ SLOWED = "sweep.faults:train"
 
 
 def own_workers():
-    """The processes of a pool of this process, but for those that were killed and not yet buried."""
+    """The processes of a pool of this process, but for those that were killed and not yet
+    buried.
+    """
     found = []
     for one in psutil.Process().children():
         with contextlib.suppress(psutil.Error):
@@ -55,7 +57,9 @@ def test_two_processes_give_the_files_of_one_and_survive_a_kill(alone, tmp_path,
             killed.append(own_workers()[0].pid)
             os.kill(killed[0], signal.SIGKILL)
 
-    done = sweep.sweep(lean(), tmp_path / "two", engine=sweep.Processes(2), train=SLOWED, progress=progress)
+    done = sweep.sweep(
+        lean(), tmp_path / "two", engine=sweep.Processes(2), train=SLOWED, progress=progress
+    )
     assert (done.failed, numbers(seen)) == (0, [0, 1, 2, 3])
     assert killed
     assert files(tmp_path / "two") == alone
@@ -64,7 +68,9 @@ def test_two_processes_give_the_files_of_one_and_survive_a_kill(alone, tmp_path,
 @pytest.mark.slow
 def test_four_workers_of_a_cluster_give_the_files_of_one_process(alone, tmp_path):
     seen = []
-    with cluster(tmp_path, 4, "--no-nanny") as made:  # which restarts workers, and costs four more processes
+    with cluster(
+        tmp_path, 4, "--no-nanny"
+    ) as made:  # which restarts workers, and costs four more processes
         engine = sweep.Cluster(scheduler_file=made.file)
         done = sweep.sweep(lean(), tmp_path / "four", engine=engine, progress=seen.append)
     assert (done.failed, done.computed, numbers(seen)) == (0, 4, [0, 1, 2, 3])
@@ -75,7 +81,10 @@ def test_devices_give_the_files_of_one_process(alone, tmp_path):
     engine = sweep.Devices(jax.devices() * 2)
     assert sweep.sweep(lean(), tmp_path / "devices", engine=engine).failed == 0
     assert files(tmp_path / "devices") == alone
-    with pytest.raises(ValueError, match="limit must be left out on devices of this process, which cannot be taken back, but it is 3"):
+    with pytest.raises(
+        ValueError,
+        match="limit must be left out on devices of this process, which cannot be taken back, but it is 3",
+    ):
         sweep.sweep(design(seed=1), tmp_path / "limited", engine=engine, limit=3.0)
 
 
@@ -92,12 +101,18 @@ def test_a_shard_that_nobody_survives_is_rows_with_a_reason(tmp_path):
 
 @pytest.mark.usefixtures("as_users_call_it")
 def test_a_cluster_needs_one_place_to_look(tmp_path):
-    with pytest.raises(ValueError, match="a cluster must have an address or a scheduler file, but it has neither"):
+    with pytest.raises(
+        ValueError, match="a cluster must have an address or a scheduler file, but it has neither"
+    ):
         sweep.Cluster()
-    with pytest.raises(ValueError, match="workers must be a whole number of at least 1, but it is 0"):
+    with pytest.raises(
+        ValueError, match="workers must be a whole number of at least 1, but it is 0"
+    ):
         sweep.Processes(0)
     engine = sweep.Cluster(scheduler_file=tmp_path / "none.json", patience=0.1)
-    with pytest.raises(ValueError, match=r"scheduler must answer at .*none\.json, but it did not for 0\.1 s"):
+    with pytest.raises(
+        ValueError, match=r"scheduler must answer at .*none\.json, but it did not for 0\.1 s"
+    ):
         sweep.sweep(design(), tmp_path / "out", engine=engine)
 
 
@@ -120,8 +135,13 @@ def test_a_cluster_without_workers_is_waited_for_and_says_so(alone, tmp_path, mo
     with cluster(tmp_path, 0) as hands:
         late = threading.Timer(4.0, lambda: hands.processes.append(hands.worker()))
         late.start()
-        with pytest.warns(RuntimeWarning, match="a sweep must have workers, but none is connected to the scheduler: it waits for one"):
-            done = sweep.sweep(lean(), tmp_path / "late", engine=sweep.Cluster(scheduler_file=hands.file))
+        with pytest.warns(
+            RuntimeWarning,
+            match="a sweep must have workers, but none is connected to the scheduler: it waits for one",
+        ):
+            done = sweep.sweep(
+                lean(), tmp_path / "late", engine=sweep.Cluster(scheduler_file=hands.file)
+            )
     assert done.failed == 0
     assert files(tmp_path / "late") == alone
 
@@ -135,9 +155,18 @@ def test_fifty_kills_in_one_sweep_change_nothing(tmp_path, monkeypatch, kind):
     monkeypatch.setenv("WHORL_FAULT_SLOW", "2.0")
     seen = []
     with cluster(tmp_path, 4 if kind == "cluster" else 0) as hands:
-        engine = sweep.Cluster(scheduler_file=hands.file) if kind == "cluster" else sweep.Processes(2, tries=50)
+        engine = (
+            sweep.Cluster(scheduler_file=hands.file)
+            if kind == "cluster"
+            else sweep.Processes(2, tries=50)
+        )
         thread, found = swept(made, tmp_path / "killed", engine, seen)
-        kills = killing(hands.worker_processes if kind == "cluster" else own_workers, 50, 7, lambda: not thread.is_alive())
+        kills = killing(
+            hands.worker_processes if kind == "cluster" else own_workers,
+            50,
+            7,
+            lambda: not thread.is_alive(),
+        )
         thread.join()
     assert kills == 50
     assert found[0].failed == 0
@@ -153,7 +182,9 @@ def test_a_restarted_scheduler_loses_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv("WHORL_FAULT_SLOW", "0.3")
     seen = []
     with cluster(tmp_path, 2) as hands:
-        thread, found = swept(made, tmp_path / "restarted", sweep.Cluster(scheduler_file=hands.file), seen)
+        thread, found = swept(
+            made, tmp_path / "restarted", sweep.Cluster(scheduler_file=hands.file), seen
+        )
         for restarts in (1, 2):
             while len(seen) < 15 * restarts and thread.is_alive():
                 time.sleep(0.1)
@@ -169,11 +200,15 @@ def test_a_restarted_scheduler_loses_nothing(tmp_path, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.filterwarnings("ignore:a sweep must have workers")
-def test_a_scheduler_that_was_left_behind_without_workers_is_left_for_the_one_in_the_file(alone, tmp_path, monkeypatch):
+def test_a_scheduler_that_was_left_behind_without_workers_is_left_for_the_one_in_the_file(
+    alone, tmp_path, monkeypatch
+):
     monkeypatch.setattr(sweep.cluster, "LONELY", 0.5)
     with cluster(tmp_path, 0) as hands:
         behind = hands.processes[0]
-        thread, found = swept(lean(), tmp_path / "moved", sweep.Cluster(scheduler_file=hands.file), [])
+        thread, found = swept(
+            lean(), tmp_path / "moved", sweep.Cluster(scheduler_file=hands.file), []
+        )
         try:
             while not list(tmp_path.glob("moved/design.toml")) or not hands.file.exists():
                 time.sleep(0.1)

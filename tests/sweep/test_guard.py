@@ -68,7 +68,9 @@ def test_cases_that_raise_are_named_and_the_others_are_there(bad):
 
 
 def test_a_case_that_takes_too_long_is_named():
-    assert failed(guard.careful(Calls(hangs=[40]), 64, 64, 64)) == {40: "TimeoutError: no result after 1 s"}
+    assert failed(guard.careful(Calls(hangs=[40]), 64, 64, 64)) == {
+        40: "TimeoutError: no result after 1 s"
+    }
 
 
 def test_when_all_take_too_long_few_calls_tell():
@@ -77,7 +79,14 @@ def test_when_all_take_too_long_few_calls_tell():
     assert len(calls.sizes) == 3
 
 
-@pytest.mark.parametrize("wrong", [MemoryError(), RuntimeError("RESOURCE_EXHAUSTED: Out of memory"), ValueError("CUDA out of memory")])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        MemoryError(),
+        RuntimeError("RESOURCE_EXHAUSTED: Out of memory"),
+        ValueError("CUDA out of memory"),
+    ],
+)
 def test_failures_of_memory_are_known(wrong):
     assert guard.out_of_memory(wrong)
     assert not guard.out_of_memory(ValueError("layer 0 must be positive"))

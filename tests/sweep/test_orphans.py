@@ -1,4 +1,7 @@
-"""Nobody is left behind: every process of a sweep ends with the one that started it, whatever ends that one."""
+"""Nobody is left behind.
+
+Every process of a sweep ends with the one that started it, whatever ends that one.
+"""
 
 import contextlib
 import os
@@ -47,11 +50,17 @@ def paths():
 
 @contextlib.contextmanager
 def started(command, tmp_path, children):
-    """A process with its own folder for temporary files, and all processes below it as soon as they are so many."""
+    """A process with its own folder for temporary files, and all processes below it as soon as they
+    are so many.
+    """
     (tmp_path / "temporary").mkdir(exist_ok=True)
     left_out = ("JAX_COMPILATION_CACHE_DIR",)  # so that the folder for compiled programs is used
     environment = {name: value for name, value in os.environ.items() if name not in left_out}
-    environment |= {"TMPDIR": str(tmp_path / "temporary"), "PYTHONPATH": paths(), "WHORL_FAULT_SLOW": "600"}
+    environment |= {
+        "TMPDIR": str(tmp_path / "temporary"),
+        "PYTHONPATH": paths(),
+        "WHORL_FAULT_SLOW": "600",
+    }
     parent = subprocess.Popen(
         [str(word) for word in command],
         env=environment,
@@ -83,7 +92,9 @@ def folders(tmp_path):
     return list((tmp_path / "temporary").glob("whorl-compiled-*"))
 
 
-def test_workers_end_with_a_killed_parent_and_the_next_run_removes_its_folder(tmp_path, monkeypatch):
+def test_workers_end_with_a_killed_parent_and_the_next_run_removes_its_folder(
+    tmp_path, monkeypatch
+):
     (tmp_path / "asleep.py").write_text(SLEEPING)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     with started([sys.executable, tmp_path / "asleep.py"], tmp_path, 3) as (parent, below):
@@ -117,25 +128,45 @@ def test_who_stops_listening_does_not_wait_for_what_is_under_way(monkeypatch):
     monkeypatch.setattr(processes, "wait", stop)
     with pytest.raises(KeyboardInterrupt):
         next(at_work)
-    workers = [one for one in waiting if not one.is_running() or "spawn_main" in " ".join(one.cmdline())]
+    workers = [
+        one for one in waiting if not one.is_running() or "spawn_main" in " ".join(one.cmdline())
+    ]
     assert len(workers) >= 2
     assert survivors(workers) == []
 
 
-TRAPS = ("csv", "multiprocessing", "numpy", "pickle", "random", "runpy", "selectors", "signal", "struct", "tempfile", "jax")
+TRAPS = (
+    "csv",
+    "multiprocessing",
+    "numpy",
+    "pickle",
+    "random",
+    "runpy",
+    "selectors",
+    "signal",
+    "struct",
+    "tempfile",
+    "jax",
+)
 
 
 @pytest.fixture
 def trapped(tmp_path, monkeypatch):
-    """A current folder whose modules have the names of others, and a function that says which were imported."""
+    """A current folder whose modules have the names of others, and a function that says which were
+    imported.
+    """
     for name in TRAPS:
-        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / name)!r}, 'w')\nraise ImportError('a trap')\n")
+        (tmp_path / f"{name}.py").write_text(
+            f"open({str(tmp_path / name)!r}, 'w')\nraise ImportError('a trap')\n"
+        )
     monkeypatch.chdir(tmp_path)
     return lambda: [name for name in TRAPS if (tmp_path / name).exists()]
 
 
 def test_workers_import_nothing_from_the_current_folder(trapped, monkeypatch):
-    monkeypatch.setattr(sys, "path", [path for path in sys.path if path not in ("", str(Path.cwd()))])
+    monkeypatch.setattr(
+        sys, "path", [path for path in sys.path if path not in ("", str(Path.cwd()))]
+    )
     assert list(sweep.Processes(1).run(Looked(), [0])) == [False]
     assert trapped() == []
 
@@ -151,7 +182,9 @@ def test_the_child_that_can_be_ended_imports_nothing_from_the_current_folder(tra
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("engine", [[], ["--limit", "600"], ["--engine", "processes", "--workers", "2"]])
+@pytest.mark.parametrize(
+    "engine", [[], ["--limit", "600"], ["--engine", "processes", "--workers", "2"]]
+)
 def test_a_command_imports_nothing_from_the_current_folder(trapped, tmp_path, engine):
     (tmp_path / "mine.toml").write_text(GRID)
     command = [WHORL, "sweep", "mine.toml", "--out", "out", *engine]
@@ -162,9 +195,29 @@ def test_a_command_imports_nothing_from_the_current_folder(trapped, tmp_path, en
 COMMANDS = {  # with the number of processes below each
     "local": (["sweep", "long.toml", "--out", "out"], 0),
     "limited": (["sweep", "long.toml", "--out", "out", "--limit", "600"], 1),
-    "processes": (["sweep", "long.toml", "--out", "out", "--engine", "processes", "--workers", "2"], 3),
-    "limited processes": (["sweep", "long.toml", "--out", "out", "--engine", "processes", "--workers", "2", "--limit", "600"], 5),
-    "replicate": (["replicate", "horizon", "--seeds", "5000", "--out", "out.parquet", "--workers", "2"], 3),
+    "processes": (
+        ["sweep", "long.toml", "--out", "out", "--engine", "processes", "--workers", "2"],
+        3,
+    ),
+    "limited processes": (
+        [
+            "sweep",
+            "long.toml",
+            "--out",
+            "out",
+            "--engine",
+            "processes",
+            "--workers",
+            "2",
+            "--limit",
+            "600",
+        ],
+        5,
+    ),
+    "replicate": (
+        ["replicate", "horizon", "--seeds", "5000", "--out", "out.parquet", "--workers", "2"],
+        3,
+    ),
 }
 
 
@@ -179,7 +232,9 @@ def test_every_signal_ends_every_process_of_every_engine(tmp_path, monkeypatch, 
         time.sleep(2.0)  # some are at work, and some are starting
         below = psutil.Process(parent.pid).children(recursive=True)
         number = getattr(signal, name)
-        (os.killpg if name == "SIGINT" else os.kill)(parent.pid, number)  # a terminal sends Ctrl-C to all of them
+        (os.killpg if name == "SIGINT" else os.kill)(
+            parent.pid, number
+        )  # a terminal sends Ctrl-C to all of them
         error = parent.communicate(timeout=SECONDS)[1]
         assert survivors(below) == []
     if name in ("SIGTERM", "SIGHUP"):
@@ -198,9 +253,14 @@ def test_every_signal_ends_every_process_of_every_engine(tmp_path, monkeypatch, 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGQUIT", "SIGKILL"])
 def test_a_cluster_on_this_machine_ends_with_its_parent(tmp_path, name):
     (tmp_path / "cluster.py").write_text(CLUSTER)
-    with started([sys.executable, tmp_path / "cluster.py", tmp_path / "out"], tmp_path, 5) as (parent, _):
+    with started([sys.executable, tmp_path / "cluster.py", tmp_path / "out"], tmp_path, 5) as (
+        parent,
+        _,
+    ):
         time.sleep(2.0)
-        below = psutil.Process(parent.pid).children(recursive=True)  # two workers, what they compute in, and the tracker
+        below = psutil.Process(parent.pid).children(
+            recursive=True
+        )  # two workers, what they compute in, and the tracker
         parent.send_signal(getattr(signal, name))
         parent.communicate(timeout=SECONDS)
         assert survivors(below) == []

@@ -21,7 +21,13 @@ def joined(parts, name):
 def test_a_grid_has_every_combination_once():
     plan, parts = every(design())
     rows = [
-        (part.shape["policy"], float(part.free["imbalance"][i]), float(part.free["scale"][i]), int(part.trial[i]), int(part.flip[i]))
+        (
+            part.shape["policy"],
+            float(part.free["imbalance"][i]),
+            float(part.free["scale"][i]),
+            int(part.trial[i]),
+            int(part.flip[i]),
+        )
         for part in parts
         for i in range(len(part))
     ]
@@ -46,7 +52,10 @@ def test_a_huge_plan_costs_nothing():
 
 def test_a_random_design_stays_in_its_ranges_and_fills_them():
     plan, parts = every(design(RANDOM, points=4000))
-    leak, imbalance, scale = (np.concatenate([part.free[name] for part in parts]) for name in ("leak", "imbalance", "scale"))
+    leak, imbalance, scale = (
+        np.concatenate([part.free[name] for part in parts])
+        for name in ("leak", "imbalance", "scale")
+    )
     assert plan.cases == len(set(joined(parts, "draw").tolist())) == 4000
     assert (leak.min() >= 0.01) & (leak.max() <= 1)
     assert abs(np.mean(np.log10(leak)) + 1) < 0.05
@@ -77,7 +86,9 @@ def test_draws_are_what_they_should_be():
     drawn, at = draws.of(1, shape, np.array([130, 5, 5]))
     assert drawn.logits[at].shape == (3, 2, 4, 4)
     assert np.array_equal(drawn.logits[at[1]], drawn.logits[at[2]])
-    assert np.array_equal(np.sort(drawn.order.reshape(-1, 6)), np.tile(np.arange(6), (len(drawn.order) * 3, 1)))
+    assert np.array_equal(
+        np.sort(drawn.order.reshape(-1, 6)), np.tile(np.arange(6), (len(drawn.order) * 3, 1))
+    )
     assert set(np.unique(drawn.turns)) == {-1, 1}
     fixed = draws.of(1, shape | {"order": "fixed"}, np.array([0]))[0]
     assert fixed.order[0].tolist() == [*range(6)] * 3
@@ -89,19 +100,28 @@ def test_a_teacher_is_dirichlet(concentration):
     rows = draws.teacher(shares, np.full(20000, concentration))
     assert np.allclose(rows.sum(axis=2), 1)
     assert abs(rows.mean() - 1 / 3) < 0.01
-    assert abs(rows[:, 0, 0].var() - (2 / 9) / (3 * concentration + 1)) < 0.004  # the variance of Dirichlet(a, a, a)
+    assert (
+        abs(rows[:, 0, 0].var() - (2 / 9) / (3 * concentration + 1)) < 0.004
+    )  # the variance of Dirichlet(a, a, a)
 
 
 def test_a_teacher_does_not_depend_on_its_neighbours():
     shares = np.random.default_rng(1).random((4, 3, 3))
     mixed = draws.teacher(shares, np.array([1.0, 2.0, 1.0, 0.5]))
     for at, concentration in enumerate([1.0, 2.0, 1.0, 0.5]):
-        assert np.array_equal(mixed[at], draws.teacher(shares[at : at + 1], np.array([concentration]))[0])
+        assert np.array_equal(
+            mixed[at], draws.teacher(shares[at : at + 1], np.array([concentration]))[0]
+        )
 
 
 def test_the_estimate_counts_and_grows():
     about, more = (sweep.Plan(design(trials=trials)).estimate() for trials in (5, 500_000))
-    assert (about["cases"], about["shapes"], about["shards"], about["updates"]) == (120, 2, 4, 120 * 12)
+    assert (about["cases"], about["shapes"], about["shards"], about["updates"]) == (
+        120,
+        2,
+        4,
+        120 * 12,
+    )
     assert more["seconds"] > about["seconds"]
     assert more["bytes"] > 1e4 * about["bytes"] / 10
     assert sweep.Plan(design(GRID, trials=500_000)).estimate(2)["seconds"] < more["seconds"]

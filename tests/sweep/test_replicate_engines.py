@@ -1,4 +1,7 @@
-"""Root seeds on engines: the table is the same, byte for byte, however the seeds were shared out."""
+"""Root seeds on engines.
+
+The table is the same, byte for byte, however the seeds were shared out.
+"""
 
 import pytest
 
@@ -16,13 +19,17 @@ def test_seeds_of_the_horizon_study_taken_together_give_what_each_gives_alone():
 
 @pytest.mark.parametrize("kind", ["threshold", "horizon"])
 def test_the_stage_that_comes_first_changes_nothing(kind):
-    assert replicate.statistics(small(kind), False, [1, 2], begin=1) == replicate.statistics(small(kind), False, [1, 2])
+    assert replicate.statistics(small(kind), False, [1, 2], begin=1) == replicate.statistics(
+        small(kind), False, [1, 2]
+    )
     assert run.rotated([0, 1, 2], 4) == [1, 2, 0]
 
 
 def test_a_batch_in_which_one_seed_fails_is_taken_apart(monkeypatch):
     study = small("horizon")
-    monkeypatch.setattr(replicate, "_horizon", lambda *_: (_ for _ in ()).throw(ValueError("one of them")))
+    monkeypatch.setattr(
+        replicate, "_horizon", lambda *_: (_ for _ in ()).throw(ValueError("one of them"))
+    )
     assert list(replicate.statistics(study, False, [1, 2])) == [1, 2]
 
 
@@ -31,14 +38,23 @@ def test_an_engine_gives_the_same_table(tmp_path, monkeypatch):
     told = []
     replicate.replicate(small("horizon"), range(1, 6), tmp_path / "one.parquet")
     replicate.replicate(small("horizon"), [2], tmp_path / "many.parquet")
-    replicate.replicate(small("horizon"), range(1, 6), tmp_path / "many.parquet", engine=sweep.InProcess(), progress=told.append)
+    replicate.replicate(
+        small("horizon"),
+        range(1, 6),
+        tmp_path / "many.parquet",
+        engine=sweep.InProcess(),
+        progress=told.append,
+    )
     assert sorted(told) == [1, 2, 3, 4, 5]
     assert (tmp_path / "one.parquet").read_bytes() == (tmp_path / "many.parquet").read_bytes()
 
 
 def test_a_seed_that_no_worker_survives_is_told():
     work = replicate.Seeds(small().text, False, (4, 5, 6), size=2)
-    with pytest.raises(ValueError, match="every root seed must have statistics, but for seed 6 and those after it the worker ended"):
+    with pytest.raises(
+        ValueError,
+        match="every root seed must have statistics, but for seed 6 and those after it the worker ended",
+    ):
         work.give_up(1, "the worker ended 3 times in a row without a result")
     assert list(work.kept({0})) == []
 
@@ -47,5 +63,7 @@ def test_a_seed_that_no_worker_survives_is_told():
 @pytest.mark.parametrize("kind", ["structural", "threshold", "horizon"])
 def test_two_processes_give_the_table_of_one(tmp_path, kind):
     replicate.replicate(small(kind), range(1, 24), tmp_path / "one.parquet")
-    replicate.replicate(small(kind), range(1, 24), tmp_path / "two.parquet", engine=sweep.Processes(2))
+    replicate.replicate(
+        small(kind), range(1, 24), tmp_path / "two.parquet", engine=sweep.Processes(2)
+    )
     assert (tmp_path / "one.parquet").read_bytes() == (tmp_path / "two.parquet").read_bytes()

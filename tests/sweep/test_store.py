@@ -64,7 +64,10 @@ def test_a_damaged_shard_is_found_by_its_hash_and_computed_again(undisturbed, tm
     if damage == "gone":
         done, seen = again(folder)
     else:
-        with pytest.warns(RuntimeWarning, match=rf"shards/{victim.name[:9]}.* do not have the hash in its name: it is computed again"):
+        with pytest.warns(
+            RuntimeWarning,
+            match=rf"shards/{victim.name[:9]}.* do not have the hash in its name: it is computed again",
+        ):
             done, seen = again(folder)
         assert len(list((folder / "shards").glob(f"{victim.name[:9]}*.damaged"))) == 1
     assert seen == ([] if damage == "twice" else [2])
@@ -90,13 +93,20 @@ def other_columns():
 @pytest.mark.parametrize("kind", ["garbage", "columns", "number", "folder", "pipe"])
 def test_what_is_no_shard_under_the_right_name_is_set_aside_and_named(undisturbed, tmp_path, kind):
     folder = copied(undisturbed, tmp_path)
-    words = {"garbage": "it is no table", "columns": "columns of a shard", "number": "cases are those of another shard"}
+    words = {
+        "garbage": "it is no table",
+        "columns": "columns of a shard",
+        "number": "cases are those of another shard",
+    }
     third = sorted((folder / "shards").iterdir())[3].read_bytes()
     path = planted(folder, 2, {"columns": other_columns(), "number": third}.get(kind, b"garbage"))
     if kind in ("folder", "pipe"):
         path.unlink()
         path.mkdir() if kind == "folder" else os.mkfifo(path)
-    with pytest.warns(RuntimeWarning, match=f"{path.name} must be a whole shard, but .*{words.get(kind, 'hash in its name')}"):
+    with pytest.warns(
+        RuntimeWarning,
+        match=f"{path.name} must be a whole shard, but .*{words.get(kind, 'hash in its name')}",
+    ):
         done, seen = again(folder)
     assert (done.failed, seen, files(folder)) == (0, [2], undisturbed[1])
     assert (path.with_name(f"{path.name}.damaged")).exists()
@@ -109,7 +119,11 @@ def test_a_shard_of_another_design_is_refused_with_both_hashes(undisturbed, tmp_
     stranger = planted(folder, 0, sorted((tmp_path / "other" / "shards").iterdir())[0].read_bytes())
     before = files(folder)
     words = f"{stranger} must be a shard of the design {design().sha256}, but its design is {other.sha256}: "
-    for asked in (lambda: again(folder), lambda: again(folder, retry_failed=True), lambda: sweep.scan(folder)):
+    for asked in (
+        lambda: again(folder),
+        lambda: again(folder, retry_failed=True),
+        lambda: sweep.scan(folder),
+    ):
         with pytest.raises(ValueError, match=re.escape(words)):
             asked()
     assert files(folder) == before
@@ -123,19 +137,32 @@ def test_a_shard_that_is_damaged_meanwhile_ends_in_one_sentence(undisturbed, tmp
     def spoil(report):
         victims[3].write_bytes(b"garbage")
 
-    with pytest.raises(ValueError, match=f"{victims[3].name} must be a whole shard, but it cannot be read: start the sweep again"):
+    with pytest.raises(
+        ValueError,
+        match=f"{victims[3].name} must be a whole shard, but it cannot be read: start the sweep again",
+    ):
         sweep.sweep(design(), folder, progress=spoil)
     with pytest.raises(ValueError, match="must be a whole shard, but it cannot be read"):
         sweep.scan(folder)
 
 
-def test_what_a_killed_writer_left_is_swept_away_but_not_what_is_being_written(undisturbed, tmp_path):
+def test_what_a_killed_writer_left_is_swept_away_but_not_what_is_being_written(
+    undisturbed, tmp_path
+):
     folder = copied(undisturbed, tmp_path)
     ended = subprocess.Popen(["true"])
     ended.wait()
     host = store.owner().rpartition(".")[0]
-    owners = {"dead": f"{host}.{ended.pid}-3", "living": f"{host}.{os.getpid()}-3", "away": "elsewhere.7-3", "old": "elsewhere.8-3"}
-    parts = {name: folder / "shards" / f".{undisturbed[1][0]}.{owner}.part" for name, owner in owners.items()}
+    owners = {
+        "dead": f"{host}.{ended.pid}-3",
+        "living": f"{host}.{os.getpid()}-3",
+        "away": "elsewhere.7-3",
+        "old": "elsewhere.8-3",
+    }
+    parts = {
+        name: folder / "shards" / f".{undisturbed[1][0]}.{owner}.part"
+        for name, owner in owners.items()
+    }
     for path in parts.values():
         path.write_bytes(b"half")
     os.utime(parts["old"], (0, 0))
@@ -146,12 +173,16 @@ def test_what_a_killed_writer_left_is_swept_away_but_not_what_is_being_written(u
 
 def test_a_folder_of_another_design_or_of_nobody_is_refused_and_left_alone(undisturbed, tmp_path):
     folder = copied(undisturbed, tmp_path)
-    with pytest.raises(ValueError, match=r"must be a folder of this design, but its design\.toml differs"):
+    with pytest.raises(
+        ValueError, match=r"must be a folder of this design, but its design\.toml differs"
+    ):
         sweep.sweep(design(seed=9), folder)
     assert files(folder) == undisturbed[1]
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "mine.txt").write_text("mine")
-    with pytest.raises(ValueError, match="must be empty, new, or the folder of a sweep, but it is none of these"):
+    with pytest.raises(
+        ValueError, match="must be empty, new, or the folder of a sweep, but it is none of these"
+    ):
         sweep.sweep(design(), tmp_path / "notes")
     with pytest.raises(ValueError, match="must be the folder of a sweep, but it holds no design"):
         sweep.conditions(tmp_path)
@@ -168,7 +199,9 @@ def test_a_folder_that_another_start_has_just_made_is_shared(tmp_path, monkeypat
 
     monkeypatch.setattr(store, "is_free", meanwhile)
     sweep.Store.enter(tmp_path / "shared", design())
-    with pytest.raises(ValueError, match=r"must be a folder of this design, but its design\.toml differs"):
+    with pytest.raises(
+        ValueError, match=r"must be a folder of this design, but its design\.toml differs"
+    ):
         sweep.Store.enter(tmp_path / "other", design(seed=9))
 
 
@@ -182,12 +215,22 @@ assert sweep.sweep(design(), sys.argv[1]).failed == 0
 
 
 @pytest.mark.slow
-def test_two_starts_on_one_folder_at_once_end_with_the_files_of_one(undisturbed, tmp_path, pytestconfig):
-    paths = os.pathsep.join([str(pytestconfig.rootpath / "tests"), str(pytestconfig.rootpath / "src")])
+def test_two_starts_on_one_folder_at_once_end_with_the_files_of_one(
+    undisturbed, tmp_path, pytestconfig
+):
+    paths = os.pathsep.join(
+        [str(pytestconfig.rootpath / "tests"), str(pytestconfig.rootpath / "src")]
+    )
     for number in range(3):
         folder = tmp_path / f"both{number}"
-        command, environment = [sys.executable, "-c", STARTED, str(folder)], os.environ | {"PYTHONPATH": paths}
-        both = [subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+        command, environment = (
+            [sys.executable, "-c", STARTED, str(folder)],
+            os.environ | {"PYTHONPATH": paths},
+        )
+        both = [
+            subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+            for _ in range(2)
+        ]
         assert [(one.communicate()[1], one.returncode) for one in both] == [("", 0), ("", 0)]
         assert files(folder) == undisturbed[1]
         assert not list(folder.rglob("*.part"))
@@ -197,7 +240,10 @@ def test_a_full_disk_stops_the_sweep_and_loses_nothing(undisturbed, tmp_path):
     folder, small = tmp_path / "full", 4000
     sizes = [path.stat().st_size for path in (undisturbed[0] / "shards").iterdir()]
     assert max(sizes) > small
-    before, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    before, handler = (
+        resource.getrlimit(resource.RLIMIT_FSIZE),
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN),
+    )
     resource.setrlimit(resource.RLIMIT_FSIZE, (small, before[1]))
     try:
         with pytest.raises(OSError, match="File too large") as caught:
@@ -225,9 +271,13 @@ def test_a_disk_without_space_ends_the_process_with_a_word(tmp_path, pytestconfi
     place = tmp_path / "disk"
     place.mkdir()
     mounted = f'mount -t tmpfs -o size=32k none "{place}" && exec "{sys.executable}" -c \'{FULL}\' "{place}/sweep"'
-    paths = os.pathsep.join([str(pytestconfig.rootpath / "tests"), str(pytestconfig.rootpath / "src")])
+    paths = os.pathsep.join(
+        [str(pytestconfig.rootpath / "tests"), str(pytestconfig.rootpath / "src")]
+    )
     shell = ["unshare", "-rm", "sh", "-c", mounted]
-    ran = subprocess.run(shell, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": paths}, check=False)
+    ran = subprocess.run(
+        shell, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": paths}, check=False
+    )
     if "mount:" in ran.stderr or "unshare:" in ran.stderr:
         pytest.skip("no tmpfs in a private mount namespace here")
     assert ran.returncode == 1
@@ -266,7 +316,10 @@ def test_out_of_memory_changes_nothing_but_the_size_of_calls(tmp_path, monkeypat
 def test_a_memory_budget_cuts_calls_and_changes_nothing(undisturbed, tmp_path):
     assert sweep.sweep(design(), tmp_path / "flat", memory=10**9).failed == 0
     assert files(tmp_path / "flat") == undisturbed[1]
-    with pytest.raises(ValueError, match=r"memory must be at least 0.45 GB for 1 worker on this design, but it is 0.1 GB"):
+    with pytest.raises(
+        ValueError,
+        match=r"memory must be at least 0.45 GB for 1 worker on this design, but it is 0.1 GB",
+    ):
         sweep.sweep(design(), tmp_path / "none", memory=10**8)
 
 
@@ -276,7 +329,9 @@ def test_a_case_over_the_time_limit_is_a_row(tmp_path, monkeypatch):
     bad = sweep.Plan(made).of(sweep.Plan(made).shard(0)).free["omega"][0]
     monkeypatch.setenv("WHORL_FAULT_HANGS", repr(float(bad)))
     assert sweep.sweep(made, tmp_path / "slow", limit=2.0, train="sweep.faults:train").failed == 1
-    assert sweep.scan(tmp_path / "slow").collect()["reason"].to_list() == ["TimeoutError: no result after 2 s"]
+    assert sweep.scan(tmp_path / "slow").collect()["reason"].to_list() == [
+        "TimeoutError: no result after 2 s"
+    ]
 
 
 @pytest.mark.slow

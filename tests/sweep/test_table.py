@@ -15,7 +15,9 @@ def test_the_table_has_every_case_once_in_order(undisturbed):
     assert isinstance(frame, polars.LazyFrame)
     rows = frame.collect()
     assert rows["case"].to_list() == list(range(120))
-    assert np.allclose(rows["gap"], rows["even"] + rows["handedness"] + rows["step"] + rows["drift"], atol=1e-14)
+    assert np.allclose(
+        rows["gap"], rows["even"] + rows["handedness"] + rows["step"] + rows["drift"], atol=1e-14
+    )
     few = frame.filter(polars.col("imbalance") == 4.0).select("gap").collect()
     assert len(few) == 40
 
@@ -26,9 +28,14 @@ def test_conditions_are_means_over_trials_and_flips(undisturbed):
     assert table.columns[:3] == ["imbalance", "policy", "scale"]
     assert (len(table), table["cases"].to_list()) == (12, [10] * 12)
     one = table.row(
-        by_predicate=(polars.col("imbalance") == 8.0) & (polars.col("policy") == "adaptive") & (polars.col("scale") == 0.2), named=True
+        by_predicate=(polars.col("imbalance") == 8.0)
+        & (polars.col("policy") == "adaptive")
+        & (polars.col("scale") == 0.2),
+        named=True,
     )
-    same = rows.filter((rows["imbalance"] == 8.0) & (rows["policy"] == "adaptive") & (rows["scale"] == 0.2))["gap"].to_numpy()
+    same = rows.filter(
+        (rows["imbalance"] == 8.0) & (rows["policy"] == "adaptive") & (rows["scale"] == 0.2)
+    )["gap"].to_numpy()
     assert abs(one["gap"] - same.mean()) < 1e-15
     assert abs(one["gap_error"] - same.std(ddof=1) / np.sqrt(10)) < 1e-15
 
@@ -44,5 +51,8 @@ def test_a_sweep_is_drawn_by_the_figure_of_the_horizon_study(undisturbed, tmp_pa
     assert tables["conditions"]["gain"].size == 6
     assert len(horizon.draw(tables).axes) >= 3
     sweep.sweep(design(RANDOM), tmp_path / "thrown")
-    with pytest.raises(ValueError, match=r"must be a grid over step_matched and adaptive .*, but it varies imbalance, leak, omega, scale"):
+    with pytest.raises(
+        ValueError,
+        match=r"must be a grid over step_matched and adaptive .*, but it varies imbalance, leak, omega, scale",
+    ):
         sweep.study_tables(tmp_path / "thrown")

@@ -1,4 +1,7 @@
-"""One run: what the native and the turning learner did, update by update, as arrays for the views. Cached by state."""
+"""One run: what the native and the turning learner did, update by update, as arrays for the views.
+
+Cached by state.
+"""
 
 import functools
 from dataclasses import dataclass
@@ -20,7 +23,10 @@ PLANE = tangent_basis(3)  # orthonormal coordinates of the zero-sum plane
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A run of `made` updates; every array has the moments, from the start to the last update, as its first axis."""
+    """A run of `made` updates.
+
+    Every array has the moments, from the start to the last update, as its first axis.
+    """
 
     state: State
     layers: list[np.ndarray]  # of the learner that the policy guides
@@ -46,7 +52,9 @@ class Run:
 
     @property
     def column(self) -> int:
-        """The column of the last layer that carries most of the watched sample's flow at the start."""
+        """The column of the last layer that carries most of the watched sample's flow at the
+        start.
+        """
         return int(np.argmax(self.flows[-2][0]))
 
     def residual(self, who: str) -> np.ndarray:
@@ -76,11 +84,19 @@ def _run(state: State) -> Run:
     inputs, targets = system.data(state)
     watched = slice(state.sample - 1, state.sample)
     drawn = system.draws(state.seed, system.widths(state))[3:]
-    arrays = inputs, targets, system.order(state, drawn[0]), system.senses(state, drawn[1]), inputs[watched]
+    arrays = (
+        inputs,
+        targets,
+        system.order(state, drawn[0]),
+        system.senses(state, drawn[1]),
+        inputs[watched],
+    )
     given = programs.Given(_padded(state.opening()), *map(jnp.asarray, arrays))
     numbers = jnp.asarray([programs.number(state, kind) for kind in TURNING])
     which = jnp.asarray(0 if state.policy == "step_matched" else 1)
-    seen = programs.paths(given, programs.policy(state), numbers, which, jnp.asarray(state.policy == "native"))
+    seen = programs.paths(
+        given, programs.policy(state), numbers, which, jnp.asarray(state.policy == "native")
+    )
     return _gathered(state, jax.device_get(seen), targets[watched][0])
 
 
@@ -94,9 +110,15 @@ def _gathered(state: State, seen: Any, target: np.ndarray) -> Run:
     """A run from `programs.Paths` whose arrays are NumPy's."""
     made = min(state.updates, *(int(one) for one in seen.made))
     depth = len(system.widths(state)) - 1
-    guided, native = ([np.concatenate([[seen.start], one[:made]]) for one in side] for side in seen.losses)
+    guided, native = (
+        [np.concatenate([[seen.start], one[:made]]) for one in side] for side in seen.losses
+    )
     losses = dict(zip(TURNING, guided, strict=True)) | {"native": native[0]}
-    note = "" if made == state.updates else f"Stopped after update {made}: a learner would have left the interior of a simplex."
+    note = (
+        ""
+        if made == state.updates
+        else f"Stopped after update {made}: a learner would have left the interior of a simplex."
+    )
     return Run(
         state,
         [layer[: made + 1] for layer in programs.unpadded(seen.layers, depth)],

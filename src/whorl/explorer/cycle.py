@@ -1,4 +1,7 @@
-"""Rock, paper, scissors: one column under a score field that conserves everything and descends nothing."""
+"""Rock, paper, scissors.
+
+One column under a score field that conserves everything and descends nothing.
+"""
 
 import functools
 from dataclasses import dataclass
@@ -25,7 +28,9 @@ class Orbit:
     state: State
     shares: np.ndarray  # (moments, 3)
     rotation: np.ndarray  # eigenvalues of the motion at the centre
-    circulations: dict[str, float]  # the score one-form around the orbit: of this field, and of a gradient
+    circulations: dict[
+        str, float
+    ]  # the score one-form around the orbit: of this field, and of a gradient
     verdict: str
 
     @property
@@ -52,7 +57,15 @@ def orbit(state: State) -> Orbit:
 def _orbit(state: State) -> Orbit:
     begin = proportions(state.start)
     times = PACE * np.arange(UPDATES + 1)
-    solved = scipy.integrate.solve_ivp(lambda _, p: np.asarray(_motion(p)), (0, times[-1]), begin, "DOP853", times, rtol=1e-9, atol=1e-12)
+    solved = scipy.integrate.solve_ivp(
+        lambda _, p: np.asarray(_motion(p)),
+        (0, times[-1]),
+        begin,
+        "DOP853",
+        times,
+        rtol=1e-9,
+        atol=1e-12,
+    )
     shares = solved.y.T
     loop, target = (jnp.asarray(_once_around(shares)),), jnp.asarray(proportions(state.target))
     circulations = {

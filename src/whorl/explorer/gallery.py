@@ -1,4 +1,7 @@
-"""From a state to its figures, in the portions that the page asks for: the paths, the rest of the run, the moment, the family."""
+"""From a state to its figures, in the portions that the page asks for.
+
+The paths, the rest of the run, the moment, the family.
+"""
 
 from typing import Any
 
@@ -34,7 +37,10 @@ Portion = dict[str, Any]
 
 
 def paths(state: State, theme: Theme = style.LIGHT) -> Portion:
-    """Both paths, which the eye follows first, with what the page has to know of the run. Figures carry all moments."""
+    """Both paths, which the eye follows first, with what the page has to know of the run.
+
+    Figures carry all moments.
+    """
     if state.system == "rps":
         orbit = cycle.orbit(state)
         drawn = cycle_view.paths(orbit, orbit.moment(state.frame), theme)
@@ -64,9 +70,19 @@ def instant(state: State, theme: Theme = style.LIGHT) -> Portion:
     """What belongs to the moment alone: the map of Q, and two verdicts in words."""
     if state.system == "rps":
         orbit = cycle.orbit(state)
-        return {"figures": {}, "verdicts": [orbit.verdict, "Mass is conserved, the orbit is closed, and no loss falls along it."]}
+        return {
+            "figures": {},
+            "verdicts": [
+                orbit.verdict,
+                "Mass is conserved, the orbit is closed, and no loss falls along it.",
+            ],
+        }
     run, seen = compute.run(state), moment.moment(state)
-    foot = f"Q with column {seen.number + 1} of the last layer anywhere" if state.system == "family" else "Q with the column anywhere"
+    foot = (
+        f"Q with column {seen.number + 1} of the last layer anywhere"
+        if state.system == "family"
+        else "Q with the column anywhere"
+    )
     drawn = heat.figure(seen, run.layers[-1][:, :, seen.number], foot, theme)
     return {"figures": {"heat": drawn}, "verdicts": [seen.certificate, seen.curvature]}
 
@@ -74,11 +90,20 @@ def instant(state: State, theme: Theme = style.LIGHT) -> Portion:
 def family(state: State, theme: Theme = style.LIGHT) -> Portion:
     """What three hundred networks do."""
     seen = many.many(state)
-    return {"figures": {"many": many_view.figure(seen, min(state.frame, max(seen.gaps.shape[1] - 1, 0)), theme)}}
+    return {
+        "figures": {
+            "many": many_view.figure(seen, min(state.frame, max(seen.gaps.shape[1] - 1, 0)), theme)
+        }
+    }
 
 
 def figures(state: State, theme: Theme = style.LIGHT) -> dict[str, go.Figure]:
     """All views of a state, by name."""
-    portions = [paths(state, theme), picture(state, theme), instant(state, theme), family(state, theme)]
+    portions = [
+        paths(state, theme),
+        picture(state, theme),
+        instant(state, theme),
+        family(state, theme),
+    ]
     found = {name: drawn for portion in portions for name, drawn in portion["figures"].items()}
     return {name: found[name] for name in VIEWS if name in found}

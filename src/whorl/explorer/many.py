@@ -1,4 +1,7 @@
-"""Three hundred networks of the family under the settings of the page: how the gap runs in each. The shown network is the first."""
+"""Three hundred networks of the family under the settings of the page: how the gap runs in each.
+
+The shown network is the first.
+"""
 
 import functools
 from dataclasses import dataclass
@@ -44,7 +47,9 @@ def reason(state: State) -> str:
 def _many(state: State) -> Many:
     if why := reason(state):
         return Many(np.zeros((0, 0)), why)
-    members = [system.draws(state.seed + number, system.widths(state)) for number in range(NETWORKS)]
+    members = [
+        system.draws(state.seed + number, system.widths(state)) for number in range(NETWORKS)
+    ]
     nets = _networks(state, members)
     inputs, targets = (np.stack([member[place] for member in members]) for place in (1, 2))
     order = np.stack([system.order(state, member[3]) for member in members])
@@ -52,19 +57,28 @@ def _many(state: State) -> Many:
     make = adaptive if state.policy == "adaptive" else step_matched
     law = rotational(base=leaky(state.leak or LEAST_LEAK))
     rule = make(state.scale, omega=state.omega, gate=state.gate, law=law)
-    result = train_many(nets, inputs, targets, policy=rule, schedule=order, turns=turns, record=True)
+    result = train_many(
+        nets, inputs, targets, policy=rule, schedule=order, turns=turns, record=True
+    )
     assert result.updates is not None
     entries = np.asarray(result.updates.total)[:, : state.updates]
     return Many(np.concatenate([np.zeros((NETWORKS, 1)), np.cumsum(entries, axis=1)], axis=1))
 
 
 def _networks(state: State, members: list[system.Draws]) -> Network:
-    """The stack of networks. Columns know nothing of each other, so that one call makes a layer of all of them."""
+    """The stack of networks.
+
+    Columns know nothing of each other, so that one call makes a layer of all of them.
+    """
     layers = []
     for number in range(state.depth):
         logits = np.concatenate([member[0][number] for member in members], axis=1)
-        wide = Network.random((logits.shape[1], 3), imbalance=state.imbalance, floor=state.floor, logits=[logits])
-        layers.append(jnp.asarray(np.asarray(wide.layers[0]).reshape(3, NETWORKS, 3).swapaxes(0, 1)))
+        wide = Network.random(
+            (logits.shape[1], 3), imbalance=state.imbalance, floor=state.floor, logits=[logits]
+        )
+        layers.append(
+            jnp.asarray(np.asarray(wide.layers[0]).reshape(3, NETWORKS, 3).swapaxes(0, 1))
+        )
     return _frame(state.depth).with_blocks(layers)
 
 

@@ -1,4 +1,7 @@
-"""One moment of a run: the coefficient over the simplex of the busiest column, the certificate of the loop, the curvature."""
+"""One moment of a run.
+
+The coefficient over the simplex of the busiest column, the certificate of the loop, the curvature.
+"""
 
 import functools
 from dataclasses import dataclass, replace
@@ -16,7 +19,9 @@ from whorl.systems.layered import Network
 HEIGHT = np.sqrt(3) / 2
 ACROSS: np.ndarray = np.linspace(0, 1, 49)
 UP: np.ndarray = np.linspace(0, HEIGHT, 43)
-CLIP = 0.012  # the outermost points of the map lie this far inside: on the edge a column is frozen and no turn is defined
+# the outermost points of the map lie this far inside: on the edge a column is frozen and no turn is
+# defined
+CLIP = 0.012
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +36,10 @@ class Moment:
 
 
 def corners(shares: np.ndarray) -> np.ndarray:
-    """Shares as points of the plane: the first at the top, the second bottom left, the third bottom right."""
+    """Shares as points of the plane.
+
+    The first at the top, the second bottom left, the third bottom right.
+    """
     return shares @ np.array([[0.5, HEIGHT], [0.0, 0.0], [1.0, 0.0]])
 
 
@@ -41,7 +49,9 @@ def points() -> np.ndarray:
     x, y = np.meshgrid(ACROSS, UP)
     first = y / HEIGHT
     third = x - first / 2
-    shares = np.clip(np.stack([first, 1 - first - third, third], axis=-1).reshape(-1, 3), CLIP, None)
+    shares = np.clip(
+        np.stack([first, 1 - first - third, third], axis=-1).reshape(-1, 3), CLIP, None
+    )
     return shares / shares.sum(axis=1, keepdims=True)
 
 
@@ -59,16 +69,32 @@ def _moment(state: State) -> Moment:
     inputs, targets = inputs[first], targets[first]
     net = programs.padded(seen.network(at))
     values = programs.coefficients(
-        net, jnp.asarray(inputs), jnp.asarray(targets), programs.law(state), jnp.asarray(seen.column), jnp.asarray(points())
+        net,
+        jnp.asarray(inputs),
+        jnp.asarray(targets),
+        programs.law(state),
+        jnp.asarray(seen.column),
+        jnp.asarray(points()),
     )
     grid = np.asarray(values).reshape(len(UP), len(ACROSS))
-    return Moment(grid, np.asarray(net.layers[-1])[:, seen.column], seen.column, *_verdicts(state, net, inputs, targets))
+    return Moment(
+        grid,
+        np.asarray(net.layers[-1])[:, seen.column],
+        seen.column,
+        *_verdicts(state, net, inputs, targets),
+    )
 
 
-def _verdicts(state: State, net: Network, inputs: np.ndarray, targets: np.ndarray) -> tuple[str, str]:
+def _verdicts(
+    state: State, net: Network, inputs: np.ndarray, targets: np.ndarray
+) -> tuple[str, str]:
     try:
-        certificate = str(certify(closed_loop(response(net, inputs, selected=0), system.law(state))))
-        turn = str(programs.curved(net, jnp.asarray(inputs), jnp.asarray(targets), programs.law(state)))
+        certificate = str(
+            certify(closed_loop(response(net, inputs, selected=0), system.law(state)))
+        )
+        turn = str(
+            programs.curved(net, jnp.asarray(inputs), jnp.asarray(targets), programs.law(state))
+        )
     except ValueError as refusal:  # such as a response that the repair cannot act through
         return str(refusal), ""
     return certificate, turn

@@ -13,9 +13,12 @@ from whorl.explorer.style import THEMES
 
 
 class Explorer:
-    """A page that shows `state`. In a notebook it is displayed in place; `figures()` are the same pictures without a page.
+    """A page that shows `state`.
 
-    The server starts when it is first needed, on a free port of this machine and for this machine only.
+    In a notebook it is displayed in place; `figures()` are the same pictures without a page.
+
+    The server starts when it is first needed, on a free port of this machine and for this machine
+    only.
 
     Examples:
         >>> from whorl.explorer import Explorer
@@ -56,7 +59,9 @@ class Explorer:
             self._server = None
 
     def _end(self) -> None:
-        """Stop with the main thread, before Python puts anything away that a compiler may still need."""
+        """Stop with the main thread, before Python puts anything away that a compiler may still
+        need.
+        """
         threading.main_thread().join()
         self.close()
 

@@ -1,7 +1,9 @@
-"""The page itself, as HTML: a native form made from the settings, the presets, and empty places for the views.
+"""The page itself, as HTML.
 
-Everything that is written into it is a constant of this package or passes through `escape`. The address is checked here once, so
-that a broken one is answered by a sentence and the opening state.
+A native form made from the settings, the presets, and empty places for the views.
+
+Everything that is written into it is a constant of this package or passes through `escape`. The
+address is checked here once, so that a broken one is answered by a sentence and the opening state.
 """
 
 import functools
@@ -37,14 +39,17 @@ def html(query: str) -> str:
         frame=state.frame,
         samples=SAMPLES,
         back=_icon("M4 3h2.5v10H4zM13 3v10L7 8z"),
-        play=_icon("M4 2.5v11l9-5.5z", "start") + _icon("M3.500 3h3v10h-3zM9.500 3h3v10h-3z", "pause"),
+        play=_icon("M4 2.5v11l9-5.5z", "start")
+        + _icon("M3.500 3h3v10h-3zM9.500 3h3v10h-3z", "pause"),
         ahead=_icon("M9.500 3H12v10H9.500zM3 3v10l6-5z"),
     )
 
 
 @functools.cache
 def _template() -> Template:
-    return Template((resources.files("whorl.explorer") / "assets" / "page.html").read_text(encoding="utf-8"))
+    return Template(
+        (resources.files("whorl.explorer") / "assets" / "page.html").read_text(encoding="utf-8")
+    )
 
 
 def _icon(path: str, name: str = "") -> str:
@@ -58,9 +63,7 @@ def _preset(preset: Preset) -> str:
 
 
 def _story(preset: Preset) -> str:
-    return (
-        f'<div class="story" data-story="{preset.name}" hidden><p>{escape(preset.story)}</p><p class="equation">{preset.equation}</p></div>'
-    )
+    return f'<div class="story" data-story="{preset.name}" hidden><p>{escape(preset.story)}</p><p class="equation">{preset.equation}</p></div>'
 
 
 def _group(name: str, fields: tuple[str, ...], state: State) -> str:
@@ -73,7 +76,10 @@ def _control(name: str, kind: Kind, state: State) -> str:
     tip = f' title="{escape(kind.note)}"' if kind.note else ""
     common = f'id="c-{name}" name="{name}" data-default="{default}"'
     if isinstance(kind, Choice):
-        options = "".join(f'<option value="{word}"{" selected" * (word == value)}>{escape(label)}</option>' for word, label in kind.words)
+        options = "".join(
+            f'<option value="{word}"{" selected" * (word == value)}>{escape(label)}</option>'
+            for word, label in kind.words
+        )
         body = f"<select {common}>{options}</select>"
     elif isinstance(kind, Parts):
         body = f'<input type="text" inputmode="decimal" autocomplete="off" spellcheck="false" {common} value="{value}">'
@@ -84,15 +90,18 @@ def _control(name: str, kind: Kind, state: State) -> str:
             body = f'<input type="number" {common} {limits} value="{value}">'
         else:
             return (
-                f'<label class="control slider" data-control="{name}"{tip}><span class="name">{escape(kind.label)}</span>'
-                f'<input type="range" {common} {limits} value="{value}"><output>{value}</output></label>'
+                f'<label class="control slider" data-control="{name}"{tip}><span '
+                f'class="name">{escape(kind.label)}</span>'
+                f'<input type="range" {common} {limits} '
+                f'value="{value}"><output>{value}</output></label>'
             )
     return f'<label class="control" data-control="{name}"{tip}><span class="name">{escape(kind.label)}</span>{body}</label>'
 
 
 def _view(name: str) -> str:
     buttons = "".join(
-        f'<button type="button" class="save" data-save="{form}" aria-label="Save the view {name} as {form.upper()}">{form.upper()}</button>'
+        f'<button type="button" class="save" data-save="{form}" aria-label="Save the view {name} '
+        f'as {form.upper()}">{form.upper()}</button>'
         for form in ("svg", "png")
     )
     head = f'<header><h2 id="title-{name}">{escape(TITLES[name])}</h2><span class="saves">{buttons}</span></header>'

@@ -20,56 +20,84 @@ PRESETS = (
     Preset(
         "turn",
         "Three ports turn",
-        "Three outputs leave a plane for the residual, just enough to turn in. An antisymmetric term at the boundary makes learning "
+        "Three outputs leave a plane for the residual, just enough to turn in. An antisymmetric "
+        "term at the boundary makes learning "
         "spiral, and the error still falls at every instant, at the rate α, however fast it turns.",
-        "<var>ė</var> = −(<var>αP</var> + <var>ΩC</var>) <var>e</var>, &nbsp; <var>C</var><sup>T</sup> = −<var>C</var>, "
+        "<var>ė</var> = −(<var>αP</var> + <var>ΩC</var>) <var>e</var>, &nbsp; "
+        "<var>C</var><sup>T</sup> = −<var>C</var>, "
         "&nbsp; eigenvalues <var>α</var> ± <var>iΩ</var>",
         State(frame=180),
     ),
     Preset(
         "cycle",
         "Conservation is not a gradient",
-        "Rock, paper and scissors conserve the total at every moment, yet their shares go round and round. "
+        "Rock, paper and scissors conserve the total at every moment, yet their shares go round "
+        "and round. "
         "Conservation says where a system may move, not that it descends anything.",
-        "<var>ṗ</var> = <var>Q</var>(<var>p</var>)<var>s</var>, &nbsp; <var>Q</var> = diag(<var>p</var>) − <var>pp</var><sup>T</sup>; "
+        "<var>ṗ</var> = <var>Q</var>(<var>p</var>)<var>s</var>, &nbsp; <var>Q</var> = "
+        "diag(<var>p</var>) − <var>pp</var><sup>T</sup>; "
         "&nbsp; a gradient if and only if d<var>ω</var><sub><var>s</var></sub> = 0",
         State(claim="cycle", system="rps", start=(6.0, 2.0, 2.0), target=(1.0, 1.0, 1.0), frame=40),
     ),
     Preset(
         "spectral",
         "Spectral feedback cannot turn",
-        "Errors that travel back by the matching adjoint and are fed back mode by mode make a symmetric loop: a preconditioned gradient. "
+        "Errors that travel back by the matching adjoint and are fed back mode by mode make a "
+        "symmetric loop: a preconditioned gradient. "
         "Try direct, repair and leaky: the eigenvalues move, and stay real.",
         "<var>v</var> = <var>r</var>(<var>K</var>)<var>e</var>, &nbsp; "
         "<var>K</var> = <var>JMJ</var><sup>T</sup> = <var>K</var><sup>T</sup> "
         "&nbsp;⟹&nbsp; <var>Kr</var>(<var>K</var>) symmetric",
-        State(claim="spectral", law="leaky", leak=0.1, imbalance=2.0, seed=12, scale=0.3, frame=180),
+        State(
+            claim="spectral", law="leaky", leak=0.1, imbalance=2.0, seed=12, scale=0.3, frame=180
+        ),
     ),
     Preset(
         "helps",
         "Same turn, Q below zero",
-        "One column starts where the map is blue: averaged over both senses, a turn lands lower than the straight step. "
+        "One column starts where the map is blue: averaged over both senses, a turn lands lower "
+        "than the straight step. "
         "Here Q = −0.927, as in the paper.",
-        "½(<var>L</var><sub>+</sub> + <var>L</var><sub>−</sub>) − <var>L</var><sub>0</sub> = <var>η</var>²<var>Ω</var>²<b>Q</b>, &nbsp; "
-        "<b>Q</b> = (‖<var>G</var>‖² − <var>e</var><sup>T</sup><var>H</var><sub><var>V</var></sub>)/2<var>N</var>",
+        "½(<var>L</var><sub>+</sub> + <var>L</var><sub>−</sub>) − <var>L</var><sub>0</sub> = "
+        "<var>η</var>²<var>Ω</var>²<b>Q</b>, &nbsp; "
+        "<b>Q</b> = (‖<var>G</var>‖² − "
+        "<var>e</var><sup>T</sup><var>H</var><sub><var>V</var></sub>)/2<var>N</var>",
         State(
-            claim="helps", system="column", start=(1.0, 1.0, 8.0), target=(3.0, 4.0, 3.0), omega=1.0, turn="alternating", gate="curvature"
+            claim="helps",
+            system="column",
+            start=(1.0, 1.0, 8.0),
+            target=(3.0, 4.0, 3.0),
+            omega=1.0,
+            turn="alternating",
+            gate="curvature",
         ),
     ),
     Preset(
         "hurts",
         "Same turn, Q above zero",
-        "The same turn from the centre, where the map is orange: both senses together land higher than the straight step. "
+        "The same turn from the centre, where the map is orange: both senses together land higher "
+        "than the straight step. "
         "Here Q = 0.0267; the turn is the same, the place is not.",
-        "½(<var>L</var><sub>+</sub> + <var>L</var><sub>−</sub>) − <var>L</var><sub>0</sub> = <var>η</var>²<var>Ω</var>²<b>Q</b>, &nbsp; "
-        "<b>Q</b> = (‖<var>G</var>‖² − <var>e</var><sup>T</sup><var>H</var><sub><var>V</var></sub>)/2<var>N</var>",
-        State(claim="hurts", system="column", start=(1.0, 1.0, 1.0), target=(5.0, 3.0, 2.0), omega=1.0, turn="alternating"),
+        "½(<var>L</var><sub>+</sub> + <var>L</var><sub>−</sub>) − <var>L</var><sub>0</sub> = "
+        "<var>η</var>²<var>Ω</var>²<b>Q</b>, &nbsp; "
+        "<b>Q</b> = (‖<var>G</var>‖² − "
+        "<var>e</var><sup>T</sup><var>H</var><sub><var>V</var></sub>)/2<var>N</var>",
+        State(
+            claim="hurts",
+            system="column",
+            start=(1.0, 1.0, 1.0),
+            target=(5.0, 3.0, 2.0),
+            omega=1.0,
+            turn="alternating",
+        ),
     ),
     Preset(
         "drift",
         "Local gain, lost to drift",
-        "Turns are taken only where curvature allows, and by themselves they gain: even and handedness are below zero. "
-        "But a turn needs room, which shortens steps, and leads to other states; what step and drift leave over is more than the gain.",
+        "Turns are taken only where curvature allows, and by themselves they gain: even and "
+        "handedness are below zero. "
+        "But a turn needs room, which shortens steps, and leads to other states; what step and "
+        "drift leave over is more than the gain.",
         "<var>L</var><sup>NR</sup> − <var>L</var><sup>R</sup> = "
         "Σ<sub><var>t</var></sub> (<var>E</var> + <var>H</var> + <var>S</var> + <var>D</var>)",
         State(

@@ -1,8 +1,9 @@
 """Few compiled programs for many settings, so that no control has to wait for a compiler.
 
-Three things would make a program each: the depth, the law behind the turn, and the policy with its gate. Here all three are data.
-A shallower network is filled up to `MAX_DEPTH` with layers that pass every flow on and cannot move: columns with a single entry.
-A law and a policy are chosen among the library's own by a number. What is left is one program a width.
+Three things would make a program each: the depth, the law behind the turn, and the policy with its
+gate. Here all three are data. A shallower network is filled up to `MAX_DEPTH` with layers that pass
+every flow on and cannot move: columns with a single entry. A law and a policy are chosen among the
+library's own by a number. What is left is one program a width.
 """
 
 from typing import Any
@@ -24,7 +25,11 @@ from whorl.systems.layered import Network
 from whorl.trajectory import begin, run
 
 LAWS = (Direct, Repair, Leaky)
-POLICIES: dict[str, type[Policy]] = {"native": Native, "step_matched": StepMatched, "adaptive": Adaptive}
+POLICIES: dict[str, type[Policy]] = {
+    "native": Native,
+    "step_matched": StepMatched,
+    "adaptive": Adaptive,
+}
 
 
 class AnyLaw(SpectralLaw):
@@ -49,9 +54,16 @@ class AnyPolicy(Policy):
     number: Int[Array, ""]
 
     def decide(self, view: View) -> Decision:
-        kinds = [kind(self.scale, self.omega, gate, self.law) for kind in POLICIES.values() for gate in GATES.values()]
+        kinds = [
+            kind(self.scale, self.omega, gate, self.law)
+            for kind in POLICIES.values()
+            for gate in GATES.values()
+        ]
         choices = [kind.decide(view) for kind in kinds]
-        return Decision(jnp.stack([one.step for one in choices])[self.number], jnp.stack([one.amount for one in choices])[self.number])
+        return Decision(
+            jnp.stack([one.step for one in choices])[self.number],
+            jnp.stack([one.amount for one in choices])[self.number],
+        )
 
 
 def law(state: State) -> Rotational:
@@ -59,13 +71,17 @@ def law(state: State) -> Rotational:
     behind = base(state)
     number = LAWS.index(type(behind))
     any_law = AnyLaw(jnp.asarray(number), behind if isinstance(behind, Leaky) else leaky(1.0))
-    return rotational(state.alpha if state.turns else 1.0, state.omega if state.turns else 0.0, base=any_law)
+    return rotational(
+        state.alpha if state.turns else 1.0, state.omega if state.turns else 0.0, base=any_law
+    )
 
 
 def policy(state: State) -> AnyPolicy:
     """A policy with the settings of `state`, whose number is still to be set."""
     omega = state.omega if state.turns else 0.0
-    return AnyPolicy(jnp.asarray(state.scale), jnp.asarray(omega), GATES["never"], law(state), jnp.asarray(0))
+    return AnyPolicy(
+        jnp.asarray(state.scale), jnp.asarray(omega), GATES["never"], law(state), jnp.asarray(0)
+    )
 
 
 def number(state: State, kind: str) -> int:
@@ -100,7 +116,9 @@ def unpadded(layers: Any, depth: int) -> list[np.ndarray]:
 
 
 class Paths(eqx.Module):
-    """Two runs from one start, under the step-matched and the adaptive policy, and the path of the one that is looked at."""
+    """Two runs from one start, under the step-matched and the adaptive policy, and the path of the
+    one that is looked at.
+    """
 
     made: Int[Array, "two"]
     start: Float[Array, ""]
@@ -114,8 +132,17 @@ class Paths(eqx.Module):
 
 
 @eqx.filter_jit
-def paths(given: Given, rule: AnyPolicy, numbers: Int[Array, "two"], which: Int[Array, ""], straight: Bool[Array, ""]) -> Paths:
-    """All that a picture needs, in one program; `which` run is looked at, and whether its `straight` learner is, are data."""
+def paths(
+    given: Given,
+    rule: AnyPolicy,
+    numbers: Int[Array, "two"],
+    which: Int[Array, ""],
+    straight: Bool[Array, ""],
+) -> Paths:
+    """All that a picture needs, in one program.
+
+    `which` run is looked at, and whether its `straight` learner is, are data.
+    """
     first = begin(given.net, given.inputs, given.targets)
 
     def one(number: Array) -> Any:
@@ -127,8 +154,20 @@ def paths(given: Given, rule: AnyPolicy, numbers: Int[Array, "two"], which: Int[
     learner = jax.tree.map(lambda own, other: jnp.where(straight, other, own), guided, native)
     stream, loops = jax.vmap(lambda net: _seen(net, given.watched, rule.law))(learner)
     other = jax.vmap(lambda net: net.outputs(given.watched))(native)
-    entry, amount = jax.tree.map(lambda leaf: jnp.where(straight, 0.0, leaf[which]), (infos.entry, infos.amount))
-    return Paths(final.number, first.losses[0], infos.losses, entry, amount, learner.layers, stream, loops, other)
+    entry, amount = jax.tree.map(
+        lambda leaf: jnp.where(straight, 0.0, leaf[which]), (infos.entry, infos.amount)
+    )
+    return Paths(
+        final.number,
+        first.losses[0],
+        infos.losses,
+        entry,
+        amount,
+        learner.layers,
+        stream,
+        loops,
+        other,
+    )
 
 
 def _stayed(frames: Array, made: Array) -> Array:
@@ -149,8 +188,12 @@ def curved(net: Network, inputs: Array, targets: Array, behind: Rotational) -> C
 
 
 @eqx.filter_jit
-def coefficients(net: Network, inputs: Array, targets: Array, behind: Rotational, column: Array, points: Array) -> Float[Array, "points"]:
-    """The coefficient Q of a turn that the first sample drives, with one column of the last layer at each of `points`."""
+def coefficients(
+    net: Network, inputs: Array, targets: Array, behind: Rotational, column: Array, points: Array
+) -> Float[Array, "points"]:
+    """The coefficient Q of a turn that the first sample drives, with one column of the last layer
+    at each of `points`.
+    """
 
     def one(point: Array) -> Array:
         moved = net.with_blocks([*net.layers[:-1], net.layers[-1].at[:, column].set(point)])

@@ -1,4 +1,7 @@
-"""The Python that remakes a state: what a reader of the page takes home. Only checked numbers and words of a list are written."""
+"""The Python that remakes a state: what a reader of the page takes home.
+
+Only checked numbers and words of a list are written.
+"""
 
 from whorl.explorer.state import MAX_EPOCHS, SAMPLES, State
 from whorl.explorer.system import widths
@@ -39,7 +42,9 @@ def _data(state: State) -> str:
 def _rules(state: State) -> str:
     last = state.updates
     order = (
-        f"schedule.permuted({SAMPLES}, {MAX_EPOCHS}, order)[:{last}]" if state.shown == "all" else f"np.full({last}, {state.sample - 1})"
+        f"schedule.permuted({SAMPLES}, {MAX_EPOCHS}, order)[:{last}]"
+        if state.shown == "all"
+        else f"np.full({last}, {state.sample - 1})"
     )
     senses = {
         "fair": f"schedule.fair_turns({SAMPLES * MAX_EPOCHS}, turns)[:{last}]",
@@ -51,13 +56,20 @@ def _rules(state: State) -> str:
     if state.law in ("leaky", "rotational") and state.leak > 0:
         base = f"wh.leaky({state.leak!r})"
     alpha, omega = (state.alpha, state.omega) if state.turns else (1.0, 0.0)
-    lines = [f"samples = {order}", f"senses = {senses}", f"law = wh.rotational(alpha={alpha!r}, omega={omega!r}, base={base})"]
+    lines = [
+        f"samples = {order}",
+        f"senses = {senses}",
+        f"law = wh.rotational(alpha={alpha!r}, omega={omega!r}, base={base})",
+    ]
     if not state.turns:
         lines[-1] += "  # a spectral law: it does not turn"
     if state.policy == "native":
         lines.append(f"policy = wh.native({state.scale!r}, law=law)")
     else:
-        lines.append(f"policy = wh.{state.policy}({state.scale!r}, omega={omega!r}, gate={state.gate!r}, law=law)")
+        lines.append(
+            f"policy = wh.{state.policy}({state.scale!r}, omega={omega!r}, gate={state.gate!r}, "
+            "law=law)"
+        )
     return "\n".join(lines) + "\n"
 
 

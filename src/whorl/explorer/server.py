@@ -1,7 +1,10 @@
-"""The explorer's server: a page, four portions of figures, two downloads, one upload. Nothing is stored and nothing is executed.
+"""The explorer's server: a page, four portions of figures, two downloads, one upload.
 
-It answers only to hosts it was told to trust, so that no other site can reach it through a visitor's browser; requests that come
-from another origin are refused. The page loads nothing from elsewhere, and its content policy says so to the browser.
+Nothing is stored and nothing is executed.
+
+It answers only to hosts it was told to trust, so that no other site can reach it through a
+visitor's browser; requests that come from another origin are refused. The page loads nothing from
+elsewhere, and its content policy says so to the browser.
 """
 
 import functools
@@ -27,8 +30,10 @@ from whorl.explorer.work import FILE, BusyError, Work
 UPLOAD_LIMIT = 16 * 2**20
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; connect-src 'self'; "
-    "font-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'self' http://localhost:* http://127.0.0.1:*"
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: "
+    "blob:; connect-src 'self'; "
+    "font-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'self' "
+    "http://localhost:* http://127.0.0.1:*"
 )
 WORDS = ("words",)  # no program at all
 PORTIONS: dict[str, Callable[..., gallery.Portion]] = {
@@ -42,45 +47,73 @@ PORTIONS: dict[str, Callable[..., gallery.Portion]] = {
 def application(*, trusted: Sequence[str] = (), work: Work | None = None) -> Flask:
     """The page as a WSGI application, for any server."""
     app = Flask("whorl.explorer", static_folder=None)
-    app.config.update(TRUSTED_HOSTS=[*LOOPBACK, *trusted], MAX_CONTENT_LENGTH=UPLOAD_LIMIT, MAX_FORM_PARTS=4)
+    app.config.update(
+        TRUSTED_HOSTS=[*LOOPBACK, *trusted], MAX_CONTENT_LENGTH=UPLOAD_LIMIT, MAX_FORM_PARTS=4
+    )
     lanes = work or Work()
     lanes.mark(WORDS)
     app.extensions["whorl"] = lanes
     app.before_request(_same_origin)
     app.after_request(_sealed)
-    app.add_url_rule("/", "page", lambda: Response(page.html(request.query_string.decode()), mimetype="text/html"))
+    app.add_url_rule(
+        "/",
+        "page",
+        lambda: Response(page.html(request.query_string.decode()), mimetype="text/html"),
+    )
     app.add_url_rule("/status", "status", lambda: jsonify(lanes.warming.report()))
     app.add_url_rule("/assets/<name>", "asset", _asset)
-    app.add_url_rule("/<any(paths, picture, instant, family):portion>/<theme>", "portion", functools.partial(_portion, lanes))
+    app.add_url_rule(
+        "/<any(paths, picture, instant, family):portion>/<theme>",
+        "portion",
+        functools.partial(_portion, lanes),
+    )
     app.add_url_rule("/state.<any(json, py):kind>", "download", _download)
-    app.add_url_rule("/upload/<theme>", "upload", functools.partial(_upload, lanes), methods=["POST"])
+    app.add_url_rule(
+        "/upload/<theme>", "upload", functools.partial(_upload, lanes), methods=["POST"]
+    )
     app.register_error_handler(ValueError, lambda refusal: (jsonify(error=str(refusal)), 400))
-    app.register_error_handler(BusyError, lambda refusal: (jsonify(error=str(refusal), busy=True), 503, {"Retry-After": "1"}))
+    app.register_error_handler(
+        BusyError,
+        lambda refusal: (jsonify(error=str(refusal), busy=True), 503, {"Retry-After": "1"}),
+    )
     app.register_error_handler(HTTPException, _http)
     return app
 
 
 def _http(error: HTTPException) -> tuple[Response, int]:
     if isinstance(error, RequestEntityTooLarge):
-        return jsonify(error=f"the file must be at most {UPLOAD_LIMIT // 2**20} MB, but it is larger"), 413
+        return jsonify(
+            error=f"the file must be at most {UPLOAD_LIMIT // 2**20} MB, but it is larger"
+        ), 413
     return jsonify(error=error.description or "refused"), error.code or 500
 
 
 def _same_origin() -> None:
-    """Only the explorer's own page asks; the page itself may be come to from anywhere, by a link or in a notebook's frame.
+    """Only the explorer's own page asks.
 
-    Another port of this machine is another origin although it is the same site, and a page without an origin is nobody's.
+    The page itself may be come to from anywhere, by a link or in a notebook's frame.
+
+    Another port of this machine is another origin although it is the same site, and a page without
+    an origin is nobody's.
     """
-    origin, site = request.headers.get("Origin"), request.headers.get("Sec-Fetch-Site", "same-origin")
+    origin, site = (
+        request.headers.get("Origin"),
+        request.headers.get("Sec-Fetch-Site", "same-origin"),
+    )
     foreign = origin is not None and urlsplit(origin).netloc != request.host
     if foreign or (site not in ("same-origin", "none") and request.endpoint != "page"):
-        abort(403, "requests must come from the explorer's own page, but this one comes from another site")
+        abort(
+            403,
+            "requests must come from the explorer's own page, but this one comes from another site",
+        )
 
 
 def _sealed(response: Response) -> Response:
     response.headers["Content-Security-Policy"] = POLICY
     response.headers["X-Content-Type-Options"] = "nosniff"
-    response.headers["Referrer-Policy"] = "same-origin"  # with none at all, browsers also hide the origin from the page's own server
+    response.headers["Referrer-Policy"] = (
+        "same-origin"  # with none at all, browsers also hide the origin from the page's own server
+    )
     response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
     if request.endpoint != "asset":
         response.headers["Cache-Control"] = "no-store"
@@ -89,10 +122,15 @@ def _sealed(response: Response) -> Response:
 
 @functools.cache
 def _files() -> dict[str, Path]:
-    """The only files that are served: the page's own, and Plotly's script from where Plotly is installed."""
+    """The only files that are served.
+
+    The page's own, and Plotly's script from where Plotly is installed.
+    """
     own = Path(str(resources.files("whorl.explorer") / "assets"))
     files = {path.name: path for path in own.iterdir() if path.suffix in (".css", ".js", ".svg")}
-    return files | {"plotly.min.js": Path(plotly.__file__).parent / "package_data" / "plotly.min.js"}
+    return files | {
+        "plotly.min.js": Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
+    }
 
 
 def _asset(name: str) -> Response:
@@ -100,7 +138,11 @@ def _asset(name: str) -> Response:
         abort(404, "the page must ask for its own files, but this is none of them")
     kinds = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
     kept = "public, max-age=86400" if name == "plotly.min.js" else "no-cache"
-    return Response(_files()[name].read_bytes(), mimetype=kinds[_files()[name].suffix], headers={"Cache-Control": kept})
+    return Response(
+        _files()[name].read_bytes(),
+        mimetype=kinds[_files()[name].suffix],
+        headers={"Cache-Control": kept},
+    )
 
 
 def program(portion: str, state: State) -> tuple[Any, ...]:
@@ -130,8 +172,16 @@ def _client() -> tuple[str, str]:
 
 def _download(kind: str) -> Response:
     state = from_query(request.query_string.decode())
-    text, mime = (state.to_json(), "application/json") if kind == "json" else (recipe.python(state), "text/x-python")
-    return Response(text, mimetype=mime, headers={"Content-Disposition": f'attachment; filename="whorl-state.{kind}"'})
+    text, mime = (
+        (state.to_json(), "application/json")
+        if kind == "json"
+        else (recipe.python(state), "text/x-python")
+    )
+    return Response(
+        text,
+        mimetype=mime,
+        headers={"Content-Disposition": f'attachment; filename="whorl-state.{kind}"'},
+    )
 
 
 def _upload(lanes: Work, theme: str) -> Response:
@@ -139,16 +189,25 @@ def _upload(lanes: Work, theme: str) -> Response:
     if given is None or theme not in THEMES:
         raise ValueError("the upload must hold one file, but it holds none")
     # What was sent lies on the disk until its turn comes.
-    answer = lanes.do(FILE, lambda: tables.look(given.filename or "", given.read(), THEMES[theme]), client=_client())
+    answer = lanes.do(
+        FILE,
+        lambda: tables.look(given.filename or "", given.read(), THEMES[theme]),
+        client=_client(),
+    )
     if isinstance(answer, State):
         return jsonify(address=answer.to_query())
     return Response(wire.encoded(answer), mimetype="application/json")
 
 
 def warm(lanes: Work, *, alone: bool = False) -> threading.Thread:
-    """Compile what the page needs; where it is `alone` in its process, also the families of every depth, in the background."""
+    """Compile what the page needs.
+
+    Where it is `alone` in its process, also the families of every depth, in the background.
+    """
     opening = PRESETS[0].state
-    needed = [(preset.state, portion) for portion in ("paths", "picture", "instant") for preset in PRESETS] + [(opening, "family")]
+    needed = [
+        (preset.state, portion) for portion in ("paths", "picture", "instant") for preset in PRESETS
+    ] + [(opening, "family")]
     rest = [
         (replace(opening, depth=depth, policy=policy, gate=gate), "family")
         for gate in ("curvature", "always")
@@ -157,7 +216,8 @@ def warm(lanes: Work, *, alone: bool = False) -> threading.Thread:
         if depth <= MAX_DEPTH
     ]
     wanted = needed + (rest if alone else [])
-    # Each preset is computed once even where its program is warm already: the library keeps small programs of its own.
+    # Each preset is computed once even where its program is warm already: the library keeps small
+    # programs of its own.
     jobs = [
         (
             portion,
@@ -177,7 +237,14 @@ def _warmed(lanes: Work, portion: str, state: State) -> None:
 class Server:
     """The page on a port, in a thread of its own."""
 
-    def __init__(self, host: str = "127.0.0.1", port: int = 0, *, trusted: Sequence[str] = (), alone: bool = False) -> None:
+    def __init__(
+        self,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        *,
+        trusted: Sequence[str] = (),
+        alone: bool = False,
+    ) -> None:
         self.app: Flask = application(trusted=trusted)
         self._server = Listening(host, port, self.app)
         shown = f"[{host}]" if ":" in host else host
@@ -187,7 +254,9 @@ class Server:
 
     def start(self) -> "Server":
         """Serve and warm up in the background."""
-        self._thread = threading.Thread(target=self._server.serve_forever, name="whorl-explorer", daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, name="whorl-explorer", daemon=True
+        )
         self._thread.start()
         warm(self.app.extensions["whorl"], alone=self._alone)
         return self

@@ -1,8 +1,9 @@
 """What the page shows, as one frozen value: to and from the address, JSON, and nothing else.
 
-A state is data: numbers inside limits, words from a list, three shares. Whatever comes from an address or a file passes through
-`from_query` or `from_json`, and a refusal reads like every other of the library: *argument* must *rule*, but *value*. The limits
-are also what keeps one visitor from asking for more work than a moment's.
+A state is data: numbers inside limits, words from a list, three shares. Whatever comes from an
+address or a file passes through `from_query` or `from_json`, and a refusal reads like every other
+of the library: *argument* must *rule*, but *value*. The limits are also what keeps one visitor from
+asking for more work than a moment's.
 """
 
 import json
@@ -30,8 +31,14 @@ class Whole:
     note: str = ""
 
     def checked(self, name: str, value: Any) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or not self.low <= value <= self.high:
-            raise ValueError(f"{name} must be a whole number from {self.low} to {self.high}, but it is {value!r}")
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int)
+            or not self.low <= value <= self.high
+        ):
+            raise ValueError(
+                f"{name} must be a whole number from {self.low} to {self.high}, but it is {value!r}"
+            )
         return value
 
     def read(self, name: str, text: str) -> int:
@@ -52,8 +59,14 @@ class Real:
     note: str = ""
 
     def checked(self, name: str, value: Any) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not self.low <= value <= self.high:
-            raise ValueError(f"{name} must be a number from {self.low:g} to {self.high:g}, but it is {value!r}")
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | float)
+            or not self.low <= value <= self.high
+        ):
+            raise ValueError(
+                f"{name} must be a number from {self.low:g} to {self.high:g}, but it is {value!r}"
+            )
         return float(value)
 
     def read(self, name: str, text: str) -> float:
@@ -93,18 +106,27 @@ class Parts:
 
     def checked(self, name: str, value: Any) -> Shares:
         given = tuple(value) if isinstance(value, tuple | list) else ()
-        sound = len(given) == 3 and all(isinstance(one, int | float) and not isinstance(one, bool) for one in given)
+        sound = len(given) == 3 and all(
+            isinstance(one, int | float) and not isinstance(one, bool) for one in given
+        )
         if not sound or not all(0 < one <= 1e6 for one in given) or min(given) < 1e-4 * sum(given):
-            raise ValueError(f"{name} must be three positive numbers, none below 1e-4 of their sum, but it is {value!r}")
+            raise ValueError(
+                f"{name} must be three positive numbers, none below 1e-4 of their sum, but it is "
+                f"{value!r}"
+            )
         one, two, three = (float(part) for part in given)
         return one, two, three
 
     def read(self, name: str, text: str) -> Shares:
         numbers = tuple(_number(part.strip()) for part in text.split(","))
-        return self.checked(name, numbers if all(isinstance(one, float) for one in numbers) else text)
+        return self.checked(
+            name, numbers if all(isinstance(one, float) for one in numbers) else text
+        )
 
     def write(self, value: Shares) -> str:
-        return ",".join(f"{one:.15g}" if float(f"{one:.15g}") == one else repr(one) for one in value)
+        return ",".join(
+            f"{one:.15g}" if float(f"{one:.15g}") == one else repr(one) for one in value
+        )
 
 
 Kind = Whole | Real | Choice | Parts
@@ -128,32 +150,79 @@ class State:
         "turn",
         Choice(
             "Claim",
-            (("turn", ""), ("cycle", ""), ("spectral", ""), ("helps", ""), ("hurts", ""), ("drift", "")),
+            (
+                ("turn", ""),
+                ("cycle", ""),
+                ("spectral", ""),
+                ("helps", ""),
+                ("hurts", ""),
+                ("drift", ""),
+            ),
             "which story is told; it changes no number",
         ),
     )
-    system: str = _setting("family", Choice("System", (("family", "random network"), ("column", "one column"), ("rps", "rock–paper–…"))))
+    system: str = _setting(
+        "family",
+        Choice(
+            "System",
+            (("family", "random network"), ("column", "one column"), ("rps", "rock–paper–…")),
+        ),
+    )
     depth: int = _setting(3, Whole("Depth", 1, MAX_DEPTH, "trainable layers"))
     width: int = _setting(3, Whole("Width", 2, 6, "nodes of a hidden layer"))
     imbalance: float = _setting(1.0, Real("Imbalance β", 0.0, 10.0, 0.1, "0: all routes alike"))
-    floor: float = _setting(0.1, Real("Floor", 0.0, 0.9, 0.01, "share of each column spread evenly"))
+    floor: float = _setting(
+        0.1, Real("Floor", 0.0, 0.9, 0.01, "share of each column spread evenly")
+    )
     seed: int = _setting(15, Whole("Seed", 0, 9999, "of columns, data, order and fair turns"))
     start: Shares = _setting((1.0, 1.0, 8.0), Parts("Start", "three parts"))  # noqa: RUF009
     target: Shares = _setting((3.0, 4.0, 3.0), Parts("Target", "three parts"))  # noqa: RUF009
     law: str = _setting(
-        "rotational", Choice("Law", (("direct", "direct"), ("repair", "repair"), ("leaky", "leaky"), ("rotational", "rotational")))
+        "rotational",
+        Choice(
+            "Law",
+            (
+                ("direct", "direct"),
+                ("repair", "repair"),
+                ("leaky", "leaky"),
+                ("rotational", "rotational"),
+            ),
+        ),
     )
     leak: float = _setting(0.0, Real("Leak μ", 0.0, 1.0, 0.01, "0: the exact repair"))
     alpha: float = _setting(1.0, Real("Relaxing α", 0.1, 4.0, 0.1, "how fast the error falls"))
     omega: float = _setting(3.0, Real("Turning Ω", 0.0, 8.0, 0.1, "how fast the error turns"))
-    policy: str = _setting("adaptive", Choice("Policy", (("native", "native"), ("step_matched", "step-matched"), ("adaptive", "adaptive"))))
-    gate: str = _setting("always", Choice("Gate", (("curvature", "by curvature"), ("always", "always open"), ("never", "never open"))))
+    policy: str = _setting(
+        "adaptive",
+        Choice(
+            "Policy",
+            (("native", "native"), ("step_matched", "step-matched"), ("adaptive", "adaptive")),
+        ),
+    )
+    gate: str = _setting(
+        "always",
+        Choice(
+            "Gate",
+            (("curvature", "by curvature"), ("always", "always open"), ("never", "never open")),
+        ),
+    )
     turn: str = _setting(
-        "plus", Choice("Turn", (("fair", "fair coin"), ("plus", "always +"), ("minus", "always −"), ("alternating", "alternating")))
+        "plus",
+        Choice(
+            "Turn",
+            (
+                ("fair", "fair coin"),
+                ("plus", "always +"),
+                ("minus", "always −"),
+                ("alternating", "alternating"),
+            ),
+        ),
     )
     scale: float = _setting(0.1, Real("Step scale", 0.01, 1.0, 0.01))
     epochs: int = _setting(30, Whole("Epochs", 1, MAX_EPOCHS, "six updates each"))
-    shown: str = _setting("one", Choice("Learns", (("all", "all samples"), ("one", "watched only"))))
+    shown: str = _setting(
+        "one", Choice("Learns", (("all", "all samples"), ("one", "watched only")))
+    )
     sample: int = _setting(1, Whole("Watched", 1, SAMPLES, "the sample that the views follow"))
     frame: int = _setting(0, Whole("Update", 0, SAMPLES * MAX_EPOCHS))
 
@@ -161,7 +230,10 @@ class State:
         for name, kind in KINDS.items():
             object.__setattr__(self, name, kind.checked(name, getattr(self, name)))
         if self.frame > self.updates:
-            raise ValueError(f"frame must be a whole number from 0 to {self.updates}, six an epoch, but it is {self.frame}")
+            raise ValueError(
+                f"frame must be a whole number from 0 to {self.updates}, six an epoch, but it is "
+                f"{self.frame}"
+            )
 
     @property
     def updates(self) -> int:
@@ -183,12 +255,24 @@ class State:
         return replace(self, frame=0, claim=DEFAULTS["claim"])
 
     def opening(self) -> "State":
-        """The same network before its first update: what has no say in it is as on the opening page."""
-        return State(**{name: getattr(self, name) for name in ("system", "depth", "width", "imbalance", "floor", "seed", "start")})
+        """The same network before its first update.
+
+        What has no say in it is as on the opening page.
+        """
+        return State(
+            **{
+                name: getattr(self, name)
+                for name in ("system", "depth", "width", "imbalance", "floor", "seed", "start")
+            }
+        )
 
     def to_query(self) -> str:
         """The address of this state: only what differs from the opening one."""
-        changed = {name: kind.write(getattr(self, name)) for name, kind in KINDS.items() if getattr(self, name) != DEFAULTS[name]}
+        changed = {
+            name: kind.write(getattr(self, name))
+            for name, kind in KINDS.items()
+            if getattr(self, name) != DEFAULTS[name]
+        }
         return urlencode(changed, safe=",")
 
     def to_json(self) -> str:
@@ -203,10 +287,14 @@ DEFAULTS: dict[str, Any] = {one.name: one.default for one in fields(State)}
 def from_query(query: str) -> State:
     """The state an address names."""
     if len(query) > 2000:
-        raise ValueError(f"the address must be at most 2000 characters long, but it has {len(query)}")
+        raise ValueError(
+            f"the address must be at most 2000 characters long, but it has {len(query)}"
+        )
     pairs = parse_qsl(query.removeprefix("?"), keep_blank_values=True)
     names = _known("the address", [name for name, _ in pairs])
-    values: dict[str, Any] = {name: KINDS[name].read(name, text) for name, (_, text) in zip(names, pairs, strict=True)}
+    values: dict[str, Any] = {
+        name: KINDS[name].read(name, text) for name, (_, text) in zip(names, pairs, strict=True)
+    }
     return State(**values)
 
 
@@ -217,7 +305,9 @@ def from_json(text: str) -> State:
     except (json.JSONDecodeError, RecursionError) as broken:
         raise ValueError(f"the file must be JSON, but it cannot be read: {broken}") from broken
     if not isinstance(given, Mapping) or given.get("whorl") != "explorer":
-        raise ValueError('the file must hold a state of the explorer, "whorl": "explorer", but it does not')
+        raise ValueError(
+            'the file must hold a state of the explorer, "whorl": "explorer", but it does not'
+        )
     names = _known("the file", [name for name in given if name != "whorl"])
     values: dict[str, Any] = {name: KINDS[name].checked(name, given[name]) for name in names}
     return State(**values)
@@ -227,7 +317,9 @@ def _known(where: str, names: Iterable[str]) -> list[str]:
     seen: list[str] = []
     for name in names:
         if name not in KINDS:
-            raise ValueError(f"{where} must hold settings of the explorer only, but {name[:40]!r} is not one")
+            raise ValueError(
+                f"{where} must hold settings of the explorer only, but {name[:40]!r} is not one"
+            )
         if name in seen:
             raise ValueError(f"{where} must hold each setting once, but {name} is there twice")
         seen.append(name)
@@ -236,7 +328,10 @@ def _known(where: str, names: Iterable[str]) -> list[str]:
 
 def _number(text: str) -> float | str:
     """A plain decimal number, or the text itself, to be refused by whoever asked."""
-    if not re.fullmatch(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?", text) or len(text) > 40:
+    if (
+        not re.fullmatch(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?", text)
+        or len(text) > 40
+    ):
         return text
     value = float(text)
     return value if math.isfinite(value) else text

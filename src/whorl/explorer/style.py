@@ -1,8 +1,10 @@
-"""How every view looks: two themes, one frame around a figure, and what a trace tells the page about time.
+"""How every view looks.
 
-A trace that changes with the moment says so in its `meta`, and the page moves it without asking again: `at` holds one value a moment,
-`upto` values to be shown up to the moment, `bars` the bars of a waterfall, `nodes` and `stream` the network. `layout.meta.notes` is one
-sentence a moment.
+Two themes, one frame around a figure, and what a trace tells the page about time.
+
+A trace that changes with the moment says so in its `meta`, and the page moves it without asking
+again: `at` holds one value a moment, `upto` values to be shown up to the moment, `bars` the bars of
+a waterfall, `nodes` and `stream` the network. `layout.meta.notes` is one sentence a moment.
 """
 
 from dataclasses import dataclass
@@ -14,7 +16,10 @@ import plotly.graph_objects as go
 
 @dataclass(frozen=True)
 class Theme:
-    """Colours. The five of the data are Okabe and Ito's, which differ for every kind of colour vision."""
+    """Colours.
+
+    The five of the data are Okabe and Ito's, which differ for every kind of colour vision.
+    """
 
     ink: str
     soft: str
@@ -36,7 +41,13 @@ LIGHT = Theme(
     turning="#d55e00",
     matched="#007a59",
     streams=("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#8a6d00"),
-    scale=((0.0, "#08519c"), (0.25, "#6baed6"), (0.5, "#f7f7f5"), (0.75, "#fdae6b"), (1.0, "#b34700")),
+    scale=(
+        (0.0, "#08519c"),
+        (0.25, "#6baed6"),
+        (0.5, "#f7f7f5"),
+        (0.75, "#fdae6b"),
+        (1.0, "#b34700"),
+    ),
 )
 DARK = Theme(
     ink="#e9eef3",
@@ -47,7 +58,13 @@ DARK = Theme(
     turning="#f0883e",
     matched="#2fc59a",
     streams=("#56b4e9", "#e69f00", "#2fc59a", "#e29ac2", "#9bd3f5", "#c9a83a"),
-    scale=((0.0, "#6baed6"), (0.25, "#2c6aa3"), (0.5, "#222c36"), (0.75, "#b3611d"), (1.0, "#fdae6b")),
+    scale=(
+        (0.0, "#6baed6"),
+        (0.25, "#2c6aa3"),
+        (0.5, "#222c36"),
+        (0.75, "#b3611d"),
+        (1.0, "#fdae6b"),
+    ),
 )
 THEMES = {"light": LIGHT, "dark": DARK}
 FONT = "system-ui, -apple-system, 'Segoe UI', 'Liberation Sans', Arial, sans-serif"
@@ -68,7 +85,8 @@ def figure(traces: list[dict[str, Any]], theme: Theme, **layout: Any) -> go.Figu
         "dragmode": False,
         "autosize": True,
     }
-    # Plotly looks at every property again; the tests do that once for all, and a slider need not wait for it.
+    # Plotly looks at every property again; the tests do that once for all, and a slider need not
+    # wait for it.
     return go.Figure(traces, frame | layout, _validate=False)
 
 
@@ -101,19 +119,46 @@ def message(text: str, theme: Theme) -> go.Figure:
 
 def caption(text: str, theme: Theme) -> dict[str, Any]:
     """A note above the plot, at the right; `CAPTIONED` leaves room for it and for a key."""
-    plain = {"text": text, "x": 1, "y": 1, "xref": "paper", "yref": "paper", "xanchor": "right", "yanchor": "bottom", "showarrow": False}
+    plain = {
+        "text": text,
+        "x": 1,
+        "y": 1,
+        "xref": "paper",
+        "yref": "paper",
+        "xanchor": "right",
+        "yanchor": "bottom",
+        "showarrow": False,
+    }
     return plain | {"align": "right", "yshift": 3, "font": {"size": 14, "color": theme.ink}}
 
 
 def key(theme: Theme, *entries: tuple[str, str], captioned: bool = False) -> dict[str, Any]:
     """What the colours mean, in one line above the plot: a legend that does not wrap."""
-    words = "   ".join(f'<span style="color:{colour}"><b>━━</b></span> {name}' for name, colour in entries)
-    plain = {"text": words, "x": 0, "y": 1, "xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom", "showarrow": False}
-    return plain | {"xshift": -52, "yshift": 24 if captioned else 4, "font": {"size": 12, "color": theme.ink}}
+    words = "   ".join(
+        f'<span style="color:{colour}"><b>━━</b></span> {name}' for name, colour in entries
+    )
+    plain = {
+        "text": words,
+        "x": 0,
+        "y": 1,
+        "xref": "paper",
+        "yref": "paper",
+        "xanchor": "left",
+        "yanchor": "bottom",
+        "showarrow": False,
+    }
+    return plain | {
+        "xshift": -52,
+        "yshift": 24 if captioned else 4,
+        "font": {"size": 12, "color": theme.ink},
+    }
 
 
 def packed(values: Any) -> np.ndarray:
-    """Numbers for the page's script, with as many digits as a screen shows. Plotly sends arrays as bytes."""
+    """Numbers for the page's script, with as many digits as a screen shows.
+
+    Plotly sends arrays as bytes.
+    """
     return np.ascontiguousarray(values, dtype=np.float32)
 
 

@@ -1,7 +1,10 @@
-"""From a state to the objects of the library: network, task, schedule, turns, law. What `recipe` writes down, this file does.
+"""From a state to the objects of the library: network, task, schedule, turns, law.
 
-Every member of a family has a seed of its own, the first one the seed of the state; from it four independent streams are spawned,
-so that the task stays the same while the depth moves, and a schedule while the imbalance does.
+What `recipe` writes down, this file does.
+
+Every member of a family has a seed of its own, the first one the seed of the state; from it four
+independent streams are spawned, so that the task stays the same while the depth moves, and a
+schedule while the imbalance does.
 """
 
 import functools
@@ -20,9 +23,14 @@ Draws = tuple[tuple[np.ndarray, ...], np.ndarray, np.ndarray, np.ndarray, np.nda
 
 @functools.lru_cache(maxsize=2048)
 def draws(seed: int, widths: tuple[int, ...]) -> Draws:
-    """Logits of every layer, inputs, targets, order of the samples and fair turns: all that is random about one member."""
+    """Logits of every layer, inputs, targets, order of the samples and fair turns.
+
+    All that is random about one member.
+    """
     columns, data, order, turns = np.random.default_rng(seed).spawn(4)
-    logits = tuple(columns.standard_normal(shape) for shape in zip(widths[1:], widths[:-1], strict=True))
+    logits = tuple(
+        columns.standard_normal(shape) for shape in zip(widths[1:], widths[:-1], strict=True)
+    )
     task = Task.random(3, 3, seed=data)
     sequence, senses = permuted(SAMPLES, MAX_EPOCHS, order), fair_turns(UPDATES, turns)
     return logits, np.asarray(task.inputs), np.asarray(task.targets), sequence, senses
@@ -42,8 +50,11 @@ def network(state: State) -> Network:
     """The network at its start."""
     if state.system == "family":
         logits = draws(state.seed, widths(state))[0]
-        return Network.random(widths(state), imbalance=state.imbalance, floor=state.floor, logits=logits)
-    # One column that all the flow enters. Its two neighbours carry nothing, and what carries nothing never moves.
+        return Network.random(
+            widths(state), imbalance=state.imbalance, floor=state.floor, logits=logits
+        )
+    # One column that all the flow enters. Its two neighbours carry nothing, and what carries
+    # nothing never moves.
     return Network([np.column_stack([proportions(state.start), np.full((3, 2), 1 / 3)])])
 
 
@@ -69,7 +80,10 @@ def senses(state: State, drawn: np.ndarray) -> np.ndarray:
 
 
 def base(state: State) -> SpectralLaw:
-    """The spectral law, or the one behind the rotational law. Without a leak the leaky law is the repair."""
+    """The spectral law, or the one behind the rotational law.
+
+    Without a leak the leaky law is the repair.
+    """
     if state.law == "direct":
         return direct()
     return leaky(state.leak) if state.leak > 0 and state.law != "repair" else repair()

@@ -1,4 +1,6 @@
-"""Files that visitors open: a table of a run folder, a measured learner, or a state. Read in memory, drawn, and forgotten.
+"""Files that visitors open: a table of a run folder, a measured learner, or a state.
+
+Read in memory, drawn, and forgotten.
 
 | columns | drawn as |
 |---|---|
@@ -25,7 +27,8 @@ from whorl.explorer.views import table as view
 
 ROWS, COLUMNS = 500_000, 400
 CELLS = 10_000_000  # numbers of a table as it is drawn
-JUDGED = 40  # outputs that are judged while a visitor waits, which takes seconds; `whorl certify` takes more
+# outputs that are judged while a visitor waits, which takes seconds; `whorl certify` takes more
+JUDGED = 40
 LARGEST = 1e100  # so that sums and squares can be drawn too
 Columns = dict[str, np.ndarray]
 
@@ -36,13 +39,20 @@ def look(name: str, content: bytes, theme: Theme) -> Portion | State:
     if kind == ".json":
         return from_json(_text(content))
     if kind not in (".parquet", ".csv"):
-        raise ValueError(f"the file must end in .parquet, .csv or .json, but it is called {PurePath(name).name[:60]!r}")
+        raise ValueError(
+            "the file must end in .parquet, .csv or .json, but it is called "
+            f"{PurePath(name).name[:60]!r}"
+        )
     numbers = columns(kind, content)
     _fits_wide(numbers)
     numbers = view.widened(numbers)
     figures = view.figures(numbers, theme)
     rows = len(next(iter(numbers.values())))
-    return {"figures": figures, "title": f"{PurePath(name).name[:60]}: {rows} rows", "verdicts": _verdicts(kind, numbers, content)}
+    return {
+        "figures": figures,
+        "title": f"{PurePath(name).name[:60]}: {rows} rows",
+        "verdicts": _verdicts(kind, numbers, content),
+    }
 
 
 def _fits_wide(numbers: Columns) -> None:
@@ -59,9 +69,14 @@ def columns(kind: str, content: bytes) -> Columns:
     for name, column in zip(table.column_names, table.columns, strict=True):
         if _drawable(column.type):
             values = np.asarray(column.to_numpy(), dtype=float)
-            values = np.where(np.isfinite(values), values, np.nan)  # what is not a number is a gap in every picture
+            values = np.where(
+                np.isfinite(values), values, np.nan
+            )  # what is not a number is a gap in every picture
             if np.nanmax(np.abs(values), initial=0.0) > LARGEST:
-                raise ValueError(f"numbers must be at most {LARGEST:g} in size, but column {name[:40]!r} holds a larger one")
+                raise ValueError(
+                    f"numbers must be at most {LARGEST:g} in size, but column {name[:40]!r} holds "
+                    "a larger one"
+                )
             if np.isfinite(values).any():
                 found[name] = values
     if not found or table.num_rows == 0:
@@ -75,7 +90,9 @@ def _drawable(kind: pa.DataType) -> bool:
 
 def _nothing(names: list[str]) -> ValueError:
     shown = " ".join(", ".join(names).split())
-    return ValueError(f"the file must hold a column of numbers, but its columns are {shown[:200] or 'none'}")
+    return ValueError(
+        f"the file must hold a column of numbers, but its columns are {shown[:200] or 'none'}"
+    )
 
 
 def _parquet(content: bytes) -> pa.Table:
@@ -88,27 +105,40 @@ def _parquet(content: bytes) -> pa.Table:
             raise _nothing(file.schema_arrow.names)
         return file.read(columns=drawn)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as broken:
-        raise ValueError(f"the file must be a Parquet table, but it cannot be read: {_first_line(broken)}") from broken
+        raise ValueError(
+            f"the file must be a Parquet table, but it cannot be read: {_first_line(broken)}"
+        ) from broken
 
 
 def _csv(content: bytes) -> pa.Table:
     # Lines that begin with # are remarks, as the files that `whorl certify` reads may have.
     lines = [line for line in _text(content).splitlines() if not line.lstrip().startswith("#")]
-    _bounded(max(0, len(lines) - 1), lines[0].count(",") + 1 if lines else 0)  # before anything is made for every column
+    _bounded(
+        max(0, len(lines) - 1), lines[0].count(",") + 1 if lines else 0
+    )  # before anything is made for every column
     text = "\n".join(lines)
     try:
         table = csv.read_csv(io.BytesIO(text.encode()))
     except pa.ArrowException as broken:
-        raise ValueError(f"the file must be a CSV table with a header, but it cannot be read: {_first_line(broken)}") from broken
+        raise ValueError(
+            "the file must be a CSV table with a header, but it cannot be read: "
+            f"{_first_line(broken)}"
+        ) from broken
     _bounded(table.num_rows, table.num_columns)
     return table
 
 
 def _bounded(rows: int, width: int) -> None:
     if rows > ROWS or width > COLUMNS:
-        raise ValueError(f"the file must have at most {ROWS} rows and {COLUMNS} columns, but it has {rows} and {width}")
+        raise ValueError(
+            f"the file must have at most {ROWS} rows and {COLUMNS} columns, but it has {rows} and "
+            f"{width}"
+        )
     if rows * width > CELLS:
-        raise ValueError(f"the file must have at most {CELLS} values, but {rows} rows of {width} columns are {rows * width}")
+        raise ValueError(
+            f"the file must have at most {CELLS} values, but {rows} rows of {width} columns are "
+            f"{rows * width}"
+        )
 
 
 def _text(content: bytes) -> str:
@@ -128,7 +158,12 @@ def _verdicts(kind: str, numbers: Columns, content: bytes) -> list[str]:
         return []
     outputs = len(view.starting(numbers, "velocity"))
     if outputs > JUDGED:
-        return [f"a table of at most {JUDGED} outputs is judged here, but this one has {outputs}: use whorl certify"]
+        return [
+            (
+                f"a table of at most {JUDGED} outputs is judged here, but this one has {outputs}: use "
+                "whorl certify"
+            )
+        ]
     from whorl import measured
 
     with tempfile.TemporaryDirectory() as folder:

@@ -1,7 +1,8 @@
 """A queue in which visitors take turns, however much each of them asks for.
 
-The turn is that of whoever has had none for the longest time: first among addresses, then among the visitors of an address. So a
-flood of requests is a matter between its own. Where the queue is full, whoever has the most in it loses the newest of that.
+The turn is that of whoever has had none for the longest time: first among addresses, then among the
+visitors of an address. So a flood of requests is a matter between its own. Where the queue is full,
+whoever has the most in it loses the newest of that.
 """
 
 import threading
@@ -39,21 +40,33 @@ class Turns:
         self._count = 0
 
     def add(self, job: Job, client: Client, taken: int = 0) -> Job | None:
-        """Let a job wait for its turn; what comes back has to go instead, which may be the same job. `taken`: already under way."""
+        """Let a job wait for its turn.
+
+        What comes back has to go instead, which may be the same job. `taken`: already under way.
+        """
         job.clients.append(client)
         self._count += 1
         job.number = self._count
         self.jobs.append(job)
         if len(self.jobs) + taken <= self._most:
             return None
-        held = Counter(part for one in self.jobs for client in one.clients for part in (client[:1], client))
-        last = max(self.jobs, key=lambda one: (min((held[who[:1]], held[who]) for who in one.clients), one.number))
+        held = Counter(
+            part for one in self.jobs for client in one.clients for part in (client[:1], client)
+        )
+        last = max(
+            self.jobs,
+            key=lambda one: (min((held[who[:1]], held[who]) for who in one.clients), one.number),
+        )
         self.jobs.remove(last)
         return last
 
     def take(self, fits: Callable[[Job], bool]) -> Job | None:
         """The job whose turn it is, among those that fit."""
-        job = min(filter(fits, self.jobs), key=lambda job: (min(map(self._turn, job.clients)), job.number), default=None)
+        job = min(
+            filter(fits, self.jobs),
+            key=lambda job: (min(map(self._turn, job.clients)), job.number),
+            default=None,
+        )
         if job is not None:
             self.jobs.remove(job)
             for client in job.clients:
@@ -61,7 +74,9 @@ class Turns:
                 for who in (client[:1], client):
                     self._turns.pop(who, None)
                     self._turns[who] = self._count
-            for gone in list(self._turns)[: -4 * self._most]:  # visitors whose last turn is long ago
+            for gone in list(self._turns)[
+                : -4 * self._most
+            ]:  # visitors whose last turn is long ago
                 del self._turns[gone]
         return job
 

@@ -1,4 +1,7 @@
-"""Figures on their way to the browser: JSON in which arrays are bytes, as Plotly's own, without its search for twenty kinds of table."""
+"""Figures on their way to the browser.
+
+JSON in which arrays are bytes, as Plotly's own, without its search for twenty kinds of table.
+"""
 
 import base64
 import json
@@ -24,7 +27,9 @@ def _plain(value: Any) -> Any:
         return value.item()
     if isinstance(value, tuple):
         return list(value)
-    raise TypeError(f"an answer must hold numbers, words and figures, but it holds {type(value).__name__}")
+    raise TypeError(
+        f"an answer must hold numbers, words and figures, but it holds {type(value).__name__}"
+    )
 
 
 def _packed(array: np.ndarray) -> dict[str, str] | list[Any]:
@@ -32,5 +37,8 @@ def _packed(array: np.ndarray) -> dict[str, str] | list[Any]:
         array = array.astype(np.int32)
     if array.dtype.name not in KINDS:
         return array.tolist()
-    packed = {"dtype": KINDS[array.dtype.name], "bdata": base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()}
+    packed = {
+        "dtype": KINDS[array.dtype.name],
+        "bdata": base64.b64encode(np.ascontiguousarray(array).tobytes()).decode(),
+    }
     return packed if array.ndim == 1 else packed | {"shape": ", ".join(map(str, array.shape))}

@@ -1,8 +1,11 @@
-"""Who computes when: visitors take turns, nobody waits longer than stated, and what several ask for is computed once.
+"""Who computes when.
 
-Three lanes: programs that are compiled run side by side, those that are not one after the other, and files that visitors opened
-one after the other too; so a visitor who opens a new width or a large file does not stop the slider of another. Whoever has no
-answer within `PATIENCE` seconds is asked to come again; what was begun goes on meanwhile, and is there the next time.
+Visitors take turns, nobody waits longer than stated, and what several ask for is computed once.
+
+Three lanes: programs that are compiled run side by side, those that are not one after the other,
+and files that visitors opened one after the other too; so a visitor who opens a new width or a
+large file does not stop the slider of another. Whoever has no answer within `PATIENCE` seconds is
+asked to come again; what was begun goes on meanwhile, and is there the next time.
 """
 
 import contextlib
@@ -26,14 +29,23 @@ class BusyError(RuntimeError):
     """More was asked than can be done soon."""
 
     def __init__(self, why: str) -> None:
-        super().__init__(f"the explorer must finish what it was asked before, but {why}: it tries again by itself")
+        super().__init__(
+            f"the explorer must finish what it was asked before, but {why}: it tries again by "
+            "itself"
+        )
 
 
 class Work:
     """The queue, its lanes, and which programs are compiled."""
 
-    def __init__(self, workers: int | None = None, waiting: int = WAITING, patience: float = PATIENCE) -> None:
-        self._lanes: dict[str, int] = {"quick": workers or max(2, os.cpu_count() or 1), "cold": 1, FILE: 1}
+    def __init__(
+        self, workers: int | None = None, waiting: int = WAITING, patience: float = PATIENCE
+    ) -> None:
+        self._lanes: dict[str, int] = {
+            "quick": workers or max(2, os.cpu_count() or 1),
+            "cold": 1,
+            FILE: 1,
+        }
         self._running: Counter[str] = Counter()
         self._turns = Turns(waiting)
         self._asked: dict[Hashable, Job] = {}  # what is waited for or computed, by what was asked
@@ -45,8 +57,17 @@ class Work:
         self._closed = False
         self.warming: Warming = Warming()
 
-    def do(self, program: Hashable, call: Callable[[], Any], *, key: Hashable = None, client: Client = ("", "")) -> Any:
-        """Call when it is the turn of `client`, or share the answer to whoever asked for the same `key` before."""
+    def do(
+        self,
+        program: Hashable,
+        call: Callable[[], Any],
+        *,
+        key: Hashable = None,
+        client: Client = ("", ""),
+    ) -> Any:
+        """Call when it is the turn of `client`, or share the answer to whoever asked for the same
+        `key` before.
+        """
         job = self._joined(Job(program, call, key), client)
         if not job.done.wait(self._patience):
             self._leave(job, client)
@@ -134,7 +155,10 @@ class Work:
         return program in self._compiled
 
     def close(self) -> None:
-        """Refuse what waits, and come back when nothing runs: a thread left inside a compiler would abort a process that ends."""
+        """Refuse what waits, and come back when nothing runs.
+
+        A thread left inside a compiler would abort a process that ends.
+        """
         with self._changed:
             self._closed = True
             for job in self._turns.jobs:
@@ -144,8 +168,17 @@ class Work:
         for thread in self._threads:
             thread.join()
 
-    def warm(self, jobs: Sequence[tuple[str, Hashable, Callable[[], Any]]], needed: int, *, alone: bool = False) -> threading.Thread:
-        """Compile in the background; the page counts as ready after the first `needed` jobs. `alone`: nothing else uses this process."""
+    def warm(
+        self,
+        jobs: Sequence[tuple[str, Hashable, Callable[[], Any]]],
+        needed: int,
+        *,
+        alone: bool = False,
+    ) -> threading.Thread:
+        """Compile in the background; the page counts as ready after the first `needed` jobs.
+
+        `alone`: nothing else uses this process.
+        """
         self.warming = Warming(needed)
 
         def go() -> None:
@@ -158,7 +191,8 @@ class Work:
                     return
                 self.warming.done = number + 1
                 if alone and number + 1 == needed:
-                    # What compiling left behind stays for ever; a collector that looks through it again costs a tenth of a second.
+                    # What compiling left behind stays for ever; a collector that looks through it
+                    # again costs a tenth of a second.
                     gc.collect()
                     gc.freeze()
             self.warming.label = ""
@@ -169,7 +203,9 @@ class Work:
         """Compile as soon as no visitor waits for a compiler."""
 
         def waits() -> bool:
-            return bool(self._running["cold"]) or any(self._lane(job) == "cold" for job in self._turns.jobs)
+            return bool(self._running["cold"]) or any(
+                self._lane(job) == "cold" for job in self._turns.jobs
+            )
 
         with self._changed:
             while waits() and not self._closed:
@@ -206,4 +242,9 @@ class Warming:
 
     def report(self) -> dict[str, Any]:
         """For the page."""
-        return {"ready": self.ready, "done": min(self.done, self.needed), "needed": self.needed, "label": self.label}
+        return {
+            "ready": self.ready,
+            "done": min(self.done, self.needed),
+            "needed": self.needed,
+            "label": self.label,
+        }

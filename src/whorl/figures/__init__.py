@@ -1,6 +1,8 @@
-"""The paper's figures, one file each, drawn from the stored tables of a run folder and from nothing else.
+"""The paper's figures, one file each, drawn from the stored tables of a run folder and from nothing
+else.
 
-Every file names in its metadata the SHA-256 of each table it was drawn from, and equal tables give equal bytes.
+Every file names in its metadata the SHA-256 of each table it was drawn from, and equal tables give
+equal bytes.
 """
 
 import json
@@ -15,15 +17,23 @@ from whorl.figures import _style, concept, foresight, horizon, structural, thres
 from whorl.study import columns, store
 from whorl.study.design import PAPER
 
-KINDS = {"structural": structural, "threshold": threshold, "horizon": horizon, "foresight": foresight}
+KINDS = {
+    "structural": structural,
+    "threshold": threshold,
+    "horizon": horizon,
+    "foresight": foresight,
+}
 PNG_KEY = "whorl-tables"  # of the text chunk; in a PDF the same text is the Keywords
 DPI = 300
 
 
 def draw_all(folder: Path, *, illustration: bool = True) -> list[Path]:
-    """Draw the figure of every study in a run folder, and the concept where the paper's three are; answer with the files written.
+    """Draw the figure of every study in a run folder, and the concept where the paper's three are.
 
-    The concept is the same in every folder and takes longest, since its networks are computed; `illustration=False` leaves it as it is.
+    Answer with the files written.
+
+    The concept is the same in every folder and takes longest, since its networks are computed;
+    `illustration=False` leaves it as it is.
 
     Examples:
         >>> from whorl import figures
@@ -34,7 +44,9 @@ def draw_all(folder: Path, *, illustration: bool = True) -> list[Path]:
     """
     studies = sorted(path.parent for path in Path(folder).glob("*/verdict.json"))
     if not studies:
-        raise ValueError(f"folder must hold studies, each with a verdict.json, but {folder} holds none")
+        raise ValueError(
+            f"folder must hold studies, each with a verdict.json, but {folder} holds none"
+        )
     written = [path for study in studies for path in draw_study(study)]
     if illustration and set(PAPER) <= {study.name for study in studies}:
         written += _written(Path(folder) / "figures", drawn_concept())
@@ -42,7 +54,9 @@ def draw_all(folder: Path, *, illustration: bool = True) -> list[Path]:
 
 
 def draw_study(study: Path) -> list[Path]:
-    """Draw the figure of one study from its tables, which must be those that its verdict names; a kind without a figure gives none.
+    """Draw the figure of one study from its tables, which must be those that its verdict names.
+
+    A kind without a figure gives none.
 
     Examples:
         >>> from whorl import figures
@@ -59,7 +73,10 @@ def drawn_study(study: Path) -> dict[str, bytes]:
     verdict = store.read_json(study / "verdict.json")
     kind = verdict.get("kind") if isinstance(verdict, dict) else None
     if kind not in columns.TEXT:
-        raise ValueError(f"kind in {study.name}/verdict.json must be one of {', '.join(columns.TEXT)}, but it is {kind!r}")
+        raise ValueError(
+            f"kind in {study.name}/verdict.json must be one of {', '.join(columns.TEXT)}, but it "
+            f"is {kind!r}"
+        )
     if kind not in KINDS:
         return {}
     hashes, tables = {}, {}
@@ -68,7 +85,10 @@ def drawn_study(study: Path) -> dict[str, bytes]:
         hashes[name] = verdict["tables"][name]["sha256"]
         found = store.hash_of(path) if path.exists() else "missing"
         if found != hashes[name]:
-            raise ValueError(f"table {name} of {study.name} must have the SHA-256 {hashes[name]} of its verdict, but it is {found}")
+            raise ValueError(
+                f"table {name} of {study.name} must have the SHA-256 {hashes[name]} of its "
+                f"verdict, but it is {found}"
+            )
         tables[name] = store.read_table(path)
     figure = KINDS[kind].draw(tables, **_options(kind, verdict))
     if words := stamp_of(verdict):
@@ -91,14 +111,26 @@ def stamp_of(verdict: Mapping[str, Any]) -> str:
 def _options(kind: str, verdict: Mapping[str, Any]) -> dict[str, float]:
     """What a figure shows that stands in the gates and not in the tables."""
     bounds = {gate["statistic"]: float(gate["bound"]) for gate in verdict["gates"]}
-    return {"tolerance": bounds["factorisation.max"]} if kind == "structural" and "factorisation.max" in bounds else {}
+    return (
+        {"tolerance": bounds["factorisation.max"]}
+        if kind == "structural" and "factorisation.max" in bounds
+        else {}
+    )
 
 
 def files(figure: Figure, name: str, hashes: Mapping[str, str], title: str) -> dict[str, bytes]:
-    """A figure as PDF and PNG, with the hashes of its tables and without anything that changes by itself."""
+    """A figure as PDF and PNG, with the hashes of its tables and without anything that changes by
+    itself.
+    """
     text = json.dumps(dict(hashes), sort_keys=True)
     about = {
-        "pdf": {"Title": title, "Keywords": text, "Creator": "whorl", "Producer": None, "CreationDate": None},
+        "pdf": {
+            "Title": title,
+            "Keywords": text,
+            "Creator": "whorl",
+            "Producer": None,
+            "CreationDate": None,
+        },
         "png": {"Title": title, PNG_KEY: text, "Software": None},
     }
     made = {}

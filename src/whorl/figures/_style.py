@@ -1,7 +1,10 @@
-"""One look for all figures: APS widths, fonts that matplotlib itself carries, and shapes that tell what colours tell.
+"""One look for all figures.
 
-Colours are Okabe and Ito's, which differ for every kind of colour vision; markers, line styles and hatches repeat what they say, so that
-a grey print loses nothing. Fonts and settings do not depend on the machine or on the reader's own matplotlib settings.
+APS widths, fonts that matplotlib itself carries, and shapes that tell what colours tell.
+
+Colours are Okabe and Ito's, which differ for every kind of colour vision; markers, line styles and
+hatches repeat what they say, so that a grey print loses nothing. Fonts and settings do not depend
+on the machine or on the reader's own matplotlib settings.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +22,14 @@ P = ParamSpec("P")
 
 CENTIMETRE = 1 / 2.54
 SINGLE, DOUBLE = 8.6 * CENTIMETRE, 17.8 * CENTIMETRE  # the two widths of APS, in inches
-BLUE, VERMILION, GREEN, PURPLE, GOLD, SKY = "#0072B2", "#D55E00", "#009E73", "#AA4499", "#E69F00", "#56B4E9"
+BLUE, VERMILION, GREEN, PURPLE, GOLD, SKY = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#AA4499",
+    "#E69F00",
+    "#56B4E9",
+)
 INK, GREY, PALE = "#1a1a1a", "#767676", "#e8e8e8"
 SERIES = (BLUE, VERMILION, GREEN, GOLD, PURPLE, SKY, INK, GREY)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")
@@ -98,8 +108,12 @@ def figure(height: float, width: float = DOUBLE) -> Figure:
     return made
 
 
-def panels(shape: tuple[int, int], height: float, single: bool, widths: Sequence[float] | None = None) -> tuple[Figure, list[Axes]]:
-    """A figure across both columns of a journal with its panels in rows, or in a `single` column with the panels below each other."""
+def panels(
+    shape: tuple[int, int], height: float, single: bool, widths: Sequence[float] | None = None
+) -> tuple[Figure, list[Axes]]:
+    """A figure across both columns of a journal with its panels in rows, or in a `single` column
+    with the panels below each other.
+    """
     rows, columns = shape
     if single:
         made = figure(0.95 * height * columns, SINGLE)
@@ -115,7 +129,9 @@ def letter(axes: Axes, name: str, title: str) -> None:
 
 def stamp(made: Figure, text: str) -> None:
     """Put a warning in a strip of its own under the panels."""
-    _foot(made, text, 0.995, {"ha": "right", "fontweight": "bold", "color": VERMILION, "gid": "stamp"})
+    _foot(
+        made, text, 0.995, {"ha": "right", "fontweight": "bold", "color": VERMILION, "gid": "stamp"}
+    )
 
 
 def note(made: Figure, text: str) -> None:
@@ -135,16 +151,29 @@ def _foot(made: Figure, text: str, across: float, look: dict[str, Any]) -> None:
 def taken(tables: Tables, name: str, columns: Sequence[str]) -> dict[str, np.ndarray]:
     """Columns of a table, refused where something is missing, uneven, empty or no number."""
     if name not in tables:
-        raise ValueError(f"tables must hold {name}, but they are {', '.join(sorted(tables)) or 'none'}")
+        raise ValueError(
+            f"tables must hold {name}, but they are {', '.join(sorted(tables)) or 'none'}"
+        )
     table = tables[name]
     if missing := [column for column in columns if column not in table]:
-        raise ValueError(f"table {name} must have the column {missing[0]}, but it has {', '.join(table)}")
+        raise ValueError(
+            f"table {name} must have the column {missing[0]}, but it has {', '.join(table)}"
+        )
     found = {column: np.asarray(table[column]) for column in columns}
-    if len({column.shape for column in found.values()}) != 1 or next(iter(found.values())).size == 0:
-        raise ValueError(f"table {name} must have rows in all columns alike, but their shapes are {[c.shape for c in found.values()]}")
+    if (
+        len({column.shape for column in found.values()}) != 1
+        or next(iter(found.values())).size == 0
+    ):
+        raise ValueError(
+            f"table {name} must have rows in all columns alike, but their shapes are "
+            f"{[c.shape for c in found.values()]}"
+        )
     for column, values in found.items():
         if values.dtype.kind in "fiu" and not np.isfinite(values).all():
-            raise ValueError(f"column {column} of table {name} must be finite, but row {int(np.argmin(np.isfinite(values)))} is not")
+            raise ValueError(
+                f"column {column} of table {name} must be finite, but row "
+                f"{int(np.argmin(np.isfinite(values)))} is not"
+            )
     return found
 
 
@@ -153,14 +182,20 @@ def statistics(tables: Tables, *needed: str) -> dict[str, float]:
     table = taken(tables, "statistics", ("name", "value"))
     found = dict(zip(table["name"].tolist(), map(float, table["value"]), strict=True))
     if missing := [name for name in needed if name not in found]:
-        raise ValueError(f"table statistics must have the row {missing[0]}, but it has {', '.join(found)}")
+        raise ValueError(
+            f"table statistics must have the row {missing[0]}, but it has {', '.join(found)}"
+        )
     return found
 
 
 def spread(count: int, reach: float = 0.28) -> np.ndarray:
     """Places beside each other around zero, in a fixed order that looks like none."""
     places = np.linspace(-reach, reach, count) if count > 1 else np.zeros(count)
-    stride = next(step for step in range(max(1, int(0.382 * count)), count + 2) if np.gcd(step, max(count, 1)) == 1)
+    stride = next(
+        step
+        for step in range(max(1, int(0.382 * count)), count + 2)
+        if np.gcd(step, max(count, 1)) == 1
+    )
     return places[(np.arange(count) * stride) % max(count, 1)]
 
 

@@ -1,7 +1,10 @@
-"""Structural: what closes exactly, and what finite precision can no longer tell apart (the paper's Fig. 2).
+"""Structural.
 
-(a) Distance of the two routes to the response, by depth, with the registered tolerance. (b) Condition numbers, with medians; open symbols
-have lost modes. (c) How many operators have which rank. (d) What a turn does to one step, for the two signs of the coefficient.
+What closes exactly, and what finite precision can no longer tell apart (the paper's Fig. 2).
+
+(a) Distance of the two routes to the response, by depth, with the registered tolerance. (b)
+Condition numbers, with medians; open symbols have lost modes. (c) How many operators have which
+rank. (d) What a turn does to one step, for the two signs of the coefficient.
 """
 
 from typing import Any
@@ -18,19 +21,30 @@ TABLES = ("operators", "curvature", "statistics")
 TOLERANCE = 1e-10
 FULL = 6  # rank of a connected network with three sources and three outputs
 # The rank, how it is drawn as a point (marker, filled), and how as a bar (colour, hatch).
-RANKS = {6: ("o", True, style.BLUE, ""), 5: ("o", False, style.GOLD, "////"), 4: ("D", False, style.VERMILION, "xxxx")}
+RANKS = {
+    6: ("o", True, style.BLUE, ""),
+    5: ("o", False, style.GOLD, "////"),
+    4: ("D", False, style.VERMILION, "xxxx"),
+}
 LOWER = ("v", False, style.PURPLE, "....")
 
 
 @style.styled
 def draw(tables: Tables, tolerance: float = TOLERANCE, *, single: bool = False) -> Figure:
     """Draw the figure from the tables `operators`, `curvature` and `statistics`."""
-    operators = style.taken(tables, "operators", ("family", "depth", "rank", "condition", "factorisation"))
-    curvature = style.taken(tables, "curvature", ("example", "step", "coefficient", "even_difference"))
+    operators = style.taken(
+        tables, "operators", ("family", "depth", "rank", "condition", "factorisation")
+    )
+    curvature = style.taken(
+        tables, "curvature", ("example", "step", "coefficient", "even_difference")
+    )
     found = style.statistics(tables, *(f"slope.{name}" for name in np.unique(curvature["example"])))
     for name, least in (("factorisation", 0.0), ("condition", 1.0)):
         if (operators[name] < least).any():
-            raise ValueError(f"column {name} of table operators must be at least {least:g}, but its smallest is {operators[name].min():g}")
+            raise ValueError(
+                f"column {name} of table operators must be at least {least:g}, but its smallest is "
+                f"{operators[name].min():g}"
+            )
     figure, (first, second, third, fourth) = style.panels((2, 2), 11.2, single)
     factorisation(first, operators, tolerance)
     conditions(second, operators)
@@ -51,14 +65,33 @@ def factorisation(axes: Axes, rows: dict[str, np.ndarray], tolerance: float) -> 
         here = rows["depth"] == depth
         across = place + style.spread(int(here.sum()))
         plain = values[here] > 0
-        axes.plot(across[plain], values[here][plain], "o", color=style.BLUE, markersize=2.8, gid=f"depth {depth}")
+        axes.plot(
+            across[plain],
+            values[here][plain],
+            "o",
+            color=style.BLUE,
+            markersize=2.8,
+            gid=f"depth {depth}",
+        )
         if not plain.all():
             axes.plot(
-                across[~plain], np.full((~plain).sum(), floor), "x", color=style.BLUE, markersize=3, gid=f"zero {depth}", clip_on=False
+                across[~plain],
+                np.full((~plain).sum(), floor),
+                "x",
+                color=style.BLUE,
+                markersize=3,
+                gid=f"zero {depth}",
+                clip_on=False,
             )
     axes.axhline(tolerance, color=style.INK, linestyle="--", linewidth=0.9)
     _beside(axes, f"tolerance {_power(tolerance)}", (1.0, tolerance), -2, ha="right", va="top")
-    _beside(axes, f"largest {_power(float(values.max()))}", (0.02, float(values.max()) or floor), 3, va="bottom")
+    _beside(
+        axes,
+        f"largest {_power(float(values.max()))}",
+        (0.02, float(values.max()) or floor),
+        3,
+        va="bottom",
+    )
     if zero.any():
         axes.axhline(floor, color=style.GREY, linestyle=":", linewidth=0.7)
         _beside(axes, "exactly 0", (1.0, floor), 2, ha="right")
@@ -83,11 +116,25 @@ def conditions(axes: Axes, rows: dict[str, np.ndarray]) -> None:
             up += rows["condition"][here][chosen].tolist()
         face = colour if filled else "white"
         axes.plot(
-            across, up, marker, color=colour, markerfacecolor=face, markeredgewidth=0.8, markersize=3.4, label=f"rank {rank}", zorder=2
+            across,
+            up,
+            marker,
+            color=colour,
+            markerfacecolor=face,
+            markeredgewidth=0.8,
+            markersize=3.4,
+            label=f"rank {rank}",
+            zorder=2,
         )
     medians = [float(np.median(rows["condition"][rows["depth"] == depth])) for depth in depths]
     axes.hlines(
-        medians, np.arange(depths.size) - 0.38, np.arange(depths.size) + 0.38, colors=style.INK, linewidth=1.4, label="median", zorder=3
+        medians,
+        np.arange(depths.size) - 0.38,
+        np.arange(depths.size) + 0.38,
+        colors=style.INK,
+        linewidth=1.4,
+        label="median",
+        zorder=3,
     )
     _depths(axes, depths)
     axes.set_ylabel("condition number")
@@ -101,14 +148,27 @@ def ranks(axes: Axes, rows: dict[str, np.ndarray]) -> None:
     bottom = np.zeros(depths.size)
     for rank in _ranks(rows):
         _, filled, colour, hatch = RANKS.get(rank, LOWER)
-        counts = np.array([np.sum((rows["depth"] == depth) & (rows["rank"] == rank)) for depth in depths])
+        counts = np.array(
+            [np.sum((rows["depth"] == depth) & (rows["rank"] == rank)) for depth in depths]
+        )
         some = np.flatnonzero(counts)  # a bar of no height would still have an edge
         bars = axes.bar(some, counts[some], bottom=bottom[some], width=0.62, color=colour if filled else "white", edgecolor=colour,
                         hatch=hatch, linewidth=0.8, label=f"rank {rank}")  # fmt: skip
         for bar, count in zip(bars, counts[some], strict=True):
             at = bar.get_x() + bar.get_width() / 2, bar.get_y() + count / 2
-            box = None if filled else {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"}
-            axes.text(*at, str(count), ha="center", va="center", color="white" if filled else style.INK, bbox=box)
+            box = (
+                None
+                if filled
+                else {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"}
+            )
+            axes.text(
+                *at,
+                str(count),
+                ha="center",
+                va="center",
+                color="white" if filled else style.INK,
+                bbox=box,
+            )
         bottom += counts
     axes.set_ylim(0, 1.3 * bottom.max())
     axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
@@ -118,18 +178,40 @@ def ranks(axes: Axes, rows: dict[str, np.ndarray]) -> None:
 
 
 def differences(axes: Axes, rows: dict[str, np.ndarray], found: dict[str, float]) -> None:
-    """Panel d: sizes of the even difference on log-log axes, each with a guide of slope two through its largest step."""
+    """Panel d.
+
+    Sizes of the even difference on log-log axes, each with a guide of slope two through its largest
+    step.
+    """
     style.letter(axes, "d", "turned less straight, after one step")
-    looks = {"negative": ("o", style.BLUE, r"\mathcal{Q}<0"), "positive": ("s", style.VERMILION, r"\mathcal{Q}>0")}
+    looks = {
+        "negative": ("o", style.BLUE, r"\mathcal{Q}<0"),
+        "positive": ("s", style.VERMILION, r"\mathcal{Q}>0"),
+    }
     for number, example in enumerate(dict.fromkeys(rows["example"].tolist())):
         here = rows["example"] == example
-        marker, colour, sign = looks.get(example, (style.MARKERS[number % 8], style.SERIES[number % 8], rf"\mathrm{{{example}}}"))
+        marker, colour, sign = looks.get(
+            example, (style.MARKERS[number % 8], style.SERIES[number % 8], rf"\mathrm{{{example}}}")
+        )
         step, size = rows["step"][here], np.abs(rows["even_difference"][here])
-        axes.loglog(step, size, marker, color=colour, label=rf"${sign}$, fitted slope {found[f'slope.{example}']:.6f}", zorder=3)
+        axes.loglog(
+            step,
+            size,
+            marker,
+            color=colour,
+            label=rf"${sign}$, fitted slope {found[f'slope.{example}']:.6f}",
+            zorder=3,
+        )
         largest = int(np.argmax(step))
         ends = np.array([step.min() / 1.5, step.max() * 1.5])
         axes.loglog(
-            ends, size[largest] * (ends / step[largest]) ** 2, "--", color=style.GREY, linewidth=0.8, gid=f"guide {example}", zorder=1
+            ends,
+            size[largest] * (ends / step[largest]) ** 2,
+            "--",
+            color=style.GREY,
+            linewidth=0.8,
+            gid=f"guide {example}",
+            zorder=1,
         )
     axes.plot([], [], "--", color=style.GREY, linewidth=0.8, label="slope two")
     axes.set_xlabel(r"step $\eta$")
@@ -150,7 +232,14 @@ def _depths(axes: Axes, depths: np.ndarray) -> None:
 
 def _beside(axes: Axes, text: str, at: tuple[float, float], above: float, **look: Any) -> None:
     """Words at a height of the data and a share of the width."""
-    axes.annotate(text, at, xycoords=("axes fraction", "data"), xytext=(0, above), textcoords="offset points", **look)
+    axes.annotate(
+        text,
+        at,
+        xycoords=("axes fraction", "data"),
+        xytext=(0, above),
+        textcoords="offset points",
+        **look,
+    )
 
 
 def _power(value: float) -> str:

@@ -1,7 +1,10 @@
-"""Threshold: how often a turn would help, and how well one sample's curvature ratio tells (the paper's Fig. 3).
+"""Threshold.
 
-(a) Share of task families with a negative coefficient against the imbalance, for every depth, with binomial standard errors.
-(b) Coefficient of the whole data set against the ratio of the selected sample; what the threshold of one gets wrong is ringed.
+How often a turn would help, and how well one sample's curvature ratio tells (the paper's Fig. 3).
+
+(a) Share of task families with a negative coefficient against the imbalance, for every depth, with
+binomial standard errors. (b) Coefficient of the whole data set against the ratio of the selected
+sample; what the threshold of one gets wrong is ringed.
 """
 
 import numpy as np
@@ -14,7 +17,10 @@ from whorl.figures._style import Tables
 
 TABLES = ("configurations", "statistics")
 COLUMNS = ("family", "depth", "beta", "coefficient", "ratio", "favourable", "predicted")
-LINEAR_RATIO, LINEAR_COEFFICIENT = 1.0, 0.01  # inside these the axes are linear, outside logarithmic
+LINEAR_RATIO, LINEAR_COEFFICIENT = (
+    1.0,
+    0.01,
+)  # inside these the axes are linear, outside logarithmic
 
 
 @style.styled
@@ -23,7 +29,10 @@ def draw(tables: Tables, *, single: bool = False) -> Figure:
     rows = style.taken(tables, "configurations", COLUMNS)
     for flag, meant in (("favourable", rows["coefficient"] < 0), ("predicted", rows["ratio"] > 1)):
         if (apart := np.flatnonzero(rows[flag] != meant)).size:
-            raise ValueError(f"column {flag} of table configurations must follow from its row, but row {apart[0]} contradicts it")
+            raise ValueError(
+                f"column {flag} of table configurations must follow from its row, but row "
+                f"{apart[0]} contradicts it"
+            )
     found = style.statistics(tables, *(f"accuracy{end}" for end in ("", ".lower", ".upper")))
     figure, (left, right) = style.panels((1, 2), 7.6, single, (1, 1.35))
     shares(left, rows)
@@ -37,7 +46,9 @@ def shares(axes: Axes, rows: dict[str, np.ndarray]) -> None:
     betas, depths = np.unique(rows["beta"]), np.unique(rows["depth"])
     gap = (np.min(np.diff(betas)) if betas.size > 1 else 1.0) * 0.09
     for number, depth in enumerate(depths):
-        cells = [rows["favourable"][(rows["depth"] == depth) & (rows["beta"] == beta)] for beta in betas]
+        cells = [
+            rows["favourable"][(rows["depth"] == depth) & (rows["beta"] == beta)] for beta in betas
+        ]
         share = np.array([cell.mean() if cell.size else np.nan for cell in cells])
         error = np.sqrt(share * (1 - share) / np.maximum(1, [cell.size for cell in cells]))
         axes.errorbar(
@@ -61,7 +72,10 @@ def shares(axes: Axes, rows: dict[str, np.ndarray]) -> None:
 
 
 def architecture(depth: int) -> str:
-    """The paper's name of an architecture: one layer, or a depth with hidden layers of width three."""
+    """The paper's name of an architecture.
+
+    One layer, or a depth with hidden layers of width three.
+    """
     return "L1" if depth == 1 else f"L{depth}-b3"
 
 
@@ -78,21 +92,57 @@ def scatter(axes: Axes, rows: dict[str, np.ndarray], found: dict[str, float]) ->
         axes.fill_between(x, *y, color=style.PALE, alpha=0.55, linewidth=0, zorder=0)
     axes.axhline(0, color=style.GREY, linewidth=0.6, zorder=1)
     axes.axvline(1, color=style.INK, linewidth=1.0, linestyle="--", zorder=1)
-    kinds = ((helps, "o", style.BLUE, r"$\mathcal{Q}<0$: turn helps"), (~helps, "^", style.GOLD, r"$\mathcal{Q}\geq0$: turn hurts"))
+    kinds = (
+        (helps, "o", style.BLUE, r"$\mathcal{Q}<0$: turn helps"),
+        (~helps, "^", style.GOLD, r"$\mathcal{Q}\geq0$: turn hurts"),
+    )
     for where, marker, colour, label in kinds:
-        axes.scatter(ratio[where], coefficient[where], s=9, marker=marker, color=colour, linewidths=0, alpha=0.75, label=label, zorder=2)
+        axes.scatter(
+            ratio[where],
+            coefficient[where],
+            s=9,
+            marker=marker,
+            color=colour,
+            linewidths=0,
+            alpha=0.75,
+            label=label,
+            zorder=2,
+        )
     rings = f"misclassified: {int(wrong.sum())} of {ratio.size}"
-    axes.scatter(ratio[wrong], coefficient[wrong], s=30, facecolors="none", edgecolors="#C00000", linewidths=0.9, label=rings, zorder=4)
-    axes.annotate("threshold", (1, 1), xycoords=("data", "axes fraction"), xytext=(-3, 0), textcoords="offset points", ha="right", va="top")
+    axes.scatter(
+        ratio[wrong],
+        coefficient[wrong],
+        s=30,
+        facecolors="none",
+        edgecolors="#C00000",
+        linewidths=0.9,
+        label=rings,
+        zorder=4,
+    )
+    axes.annotate(
+        "threshold",
+        (1, 1),
+        xycoords=("data", "axes fraction"),
+        xytext=(-3, 0),
+        textcoords="offset points",
+        ha="right",
+        va="top",
+    )
     axes.set_xlabel(r"curvature ratio $\chi_s$ of the selected sample")
     axes.set_ylabel(r"coefficient $\mathcal{Q}$, all samples")
     axes.legend(loc="upper right", handletextpad=0.2)
-    numbers = "\n".join(f"{label} {_number(found, name)}" for label, name in (("AUC", "auc"), ("accuracy", "accuracy")))
+    numbers = "\n".join(
+        f"{label} {_number(found, name)}"
+        for label, name in (("AUC", "auc"), ("accuracy", "accuracy"))
+    )
     axes.text(0.02, 0.04, numbers, transform=axes.transAxes, ha="left", va="bottom", fontsize=7.5)
 
 
 def _number(found: dict[str, float], name: str) -> str:
-    """A statistic with its interval; where all turns help, or none, there is nothing to rank and no area."""
+    """A statistic with its interval.
+
+    Where all turns help, or none, there is nothing to rank and no area.
+    """
     if name not in found:
         return "undefined: one sign only"
     return style.interval(found[name], found[f"{name}.lower"], found[f"{name}.upper"])
@@ -103,11 +153,18 @@ def _limits(axes: Axes, ratio: np.ndarray, coefficient: np.ndarray) -> None:
     right, top = max(float(ratio.max()), 2.0), max(float(coefficient.max()), 2 * LINEAR_COEFFICIENT)
     axes.set_xlim(min(1.25 * float(ratio.min()), -1.25), 2.0 * right)
     axes.set_ylim(min(2.5 * float(coefficient.min()), -0.1), 30 * top)
-    for axis, first, limits in ((axes.xaxis, 0, axes.get_xlim()), (axes.yaxis, -2, axes.get_ylim())):
+    for axis, first, limits in (
+        (axes.xaxis, 0, axes.get_xlim()),
+        (axes.yaxis, -2, axes.get_ylim()),
+    ):
         powers = range(first, int(np.log10(max(np.abs(limits)))) + 1)
         ticks = [
-            (sign * 10.0**power, f"${'-' * (sign < 0)}{'1' if power == 0 else f'10^{{{power}}}'}$") for sign in (-1, 1) for power in powers
+            (sign * 10.0**power, f"${'-' * (sign < 0)}{'1' if power == 0 else f'10^{{{power}}}'}$")
+            for sign in (-1, 1)
+            for power in powers
         ]
-        kept = [(place, text) for place, text in [(0.0, "0"), *ticks] if limits[0] <= place <= limits[1]]
+        kept = [
+            (place, text) for place, text in [(0.0, "0"), *ticks] if limits[0] <= place <= limits[1]
+        ]
         axis.set_ticks([place for place, _ in kept], [text for _, text in kept])
         axis.set_minor_locator(NullLocator())

@@ -1,8 +1,9 @@
 r"""Is this measured learner reciprocal?
 
-An experimenter applies errors (or potentials) to a learner and measures how its outputs move. If $\dot F = \mathcal{R}e$ with a
-symmetric $\mathcal{R}$, the learner follows a gradient; a skew part turns. `read` takes a table, `certify` takes arrays, and both end
-in a `Finding` that prints a verdict in plain words.
+An experimenter applies errors (or potentials) to a learner and measures how its outputs move. If
+$\dot F = \mathcal{R}e$ with a symmetric $\mathcal{R}$, the learner follows a gradient; a skew part
+turns. `read` takes a table, `certify` takes arrays, and both end in a `Finding` that prints a
+verdict in plain words.
 
     from whorl import measured
     print(measured.judge(measured.read("measurements.csv"), time_unit="s"))
@@ -42,18 +43,22 @@ def certify(
     """Judge measurements given as arrays.
 
     Args:
-        residuals: what was applied, target minus output: `(rows, outputs)`, or `(rows, samples, outputs)` where samples were driven and
-            read together. None where only potentials were recorded.
+        residuals: what was applied, target minus output: `(rows, outputs)`, or `(rows, samples,
+            outputs)` where samples were driven and read together. None where only potentials were
+            recorded.
         velocities: how the outputs moved, of the same shape.
-        potentials: the potentials applied at the boundary. Beside residuals they tell the device from its controller; alone they make this
-            a test of the physical response.
+        potentials: the potentials applied at the boundary. Beside residuals they tell the device
+            from its controller; alone they make this a test of the physical response.
         sample: a label for every row; each sample then has a loop of its own.
-        repeat: a number for every row, sorted within each sample. Rows of one repeat may share their noise.
+        repeat: a number for every row, sorted within each sample. Rows of one repeat may share
+            their noise.
         uncertainty: standard deviation of the velocities: one number, one a row, or one a value.
-        time_scale: velocities are divided by this: the time that passed while the recorded change took place.
+        time_scale: velocities are divided by this: the time that passed while the recorded change
+            took place.
         time_unit: the name of the unit of time, for words only.
         alpha: the chance of a false alarm that is accepted.
-        skew: a skew part, as a share of the loop, for which the repeats needed to see it are worked out.
+        skew: a skew part, as a share of the loop, for which the repeats needed to see it are worked
+            out.
         tol: directions excited less than this, relative to the strongest, are left out.
         seed: of the random signs; the same seed gives the same digits.
 
@@ -64,5 +69,18 @@ def certify(
         >>> measured.certify(residuals, velocities, repeat=np.repeat(np.arange(12), 3)).turns
         False
     """
-    given = {"potentials": potentials, "sample": sample, "repeat": repeat, "uncertainty": uncertainty, "time_scale": time_scale}
-    return judge(collect(residuals, velocities, **given), alpha=alpha, skew=skew, tol=tol, time_unit=time_unit, seed=seed)
+    given = {
+        "potentials": potentials,
+        "sample": sample,
+        "repeat": repeat,
+        "uncertainty": uncertainty,
+        "time_scale": time_scale,
+    }
+    return judge(
+        collect(residuals, velocities, **given),
+        alpha=alpha,
+        skew=skew,
+        tol=tol,
+        time_unit=time_unit,
+        seed=seed,
+    )

@@ -1,9 +1,11 @@
 r"""Intervals by a wild bootstrap over units.
 
-The fit is linear in the noise: $\hat{\mathcal{R}} - \mathcal{R} = \sum_u E_u G^{-1}$ with $E_u = \sum_{r\in u} w\,\varepsilon
-x^\mathsf{T}$. A replicate gives every unit's leftover a random sign and adds the sum to the estimate. Rows of one repeat share their
-sign, so whatever they have in common stays in common; the design stays what it was, so no replicate is ever singular. A leftover is
-smaller than the noise behind it, the more so the larger the unit's leverage $h$, and is divided by $1 - h$.
+The fit is linear in the noise: $\hat{\mathcal{R}} - \mathcal{R} = \sum_u E_u G^{-1}$ with $E_u =
+\sum_{r\in u} w\,\varepsilon x^\mathsf{T}$. A replicate gives every unit's leftover a random sign
+and adds the sum to the estimate. Rows of one repeat share their sign, so whatever they have in
+common stays in common; the design stays what it was, so no replicate is ever singular. A leftover
+is smaller than the noise behind it, the more so the larger the unit's leverage $h$, and is divided
+by $1 - h$.
 """
 
 import itertools
@@ -46,23 +48,36 @@ class Intervals:
     replicates: Float[np.ndarray, "replicates n n"]
 
 
-def intervals(fit: Fit, *, zero: bool = False, replicates: int = REPLICATES, seed: int = 0) -> Intervals:
+def intervals(
+    fit: Fit, *, zero: bool = False, replicates: int = REPLICATES, seed: int = 0
+) -> Intervals:
     """Intervals for index, skew part, decay and rotation rates.
 
-    A size is never estimated as zero, so replicates alone would never let its interval reach zero. `zero` says that the test has not
-    rejected it, and the intervals of the skew part and of the rotation then begin there.
+    A size is never estimated as zero, so replicates alone would never let its interval reach zero.
+    `zero` says that the test has not rejected it, and the intervals of the skew part and of the
+    rotation then begin there.
     """
     loops = fit.loop + resampled(fit.gram, fit.leftover, replicates, seed)
-    sizes = np.linalg.norm(loops - loops.swapaxes(-1, -2), axis=(-2, -1)) / 2 / np.linalg.norm(loops, axis=(-2, -1))
+    sizes = (
+        np.linalg.norm(loops - loops.swapaxes(-1, -2), axis=(-2, -1))
+        / 2
+        / np.linalg.norm(loops, axis=(-2, -1))
+    )
     reach = float(stats.t.ppf(0.975, max(len(fit.gram) - 1, 1)))
     skew = _interval(fit.skewness, sizes, reach, zero)
     index = Interval(fit.index, 1 - skew.high**2, 1 - skew.low**2)
     clouds = matched(fit.eigenvalues, np.linalg.eigvals(loops))
-    modes = tuple(_mode(value, cloud, reach, zero) for value, cloud in zip(fit.eigenvalues, clouds.T, strict=True) if value.imag >= 0)
+    modes = tuple(
+        _mode(value, cloud, reach, zero)
+        for value, cloud in zip(fit.eigenvalues, clouds.T, strict=True)
+        if value.imag >= 0
+    )
     return Intervals(index, skew, modes, loops)
 
 
-def resampled(gram: np.ndarray, leftover: np.ndarray, replicates: int, seed: int) -> Float[np.ndarray, "replicates m n"]:
+def resampled(
+    gram: np.ndarray, leftover: np.ndarray, replicates: int, seed: int
+) -> Float[np.ndarray, "replicates m n"]:
     """What random signs of the units' leftovers add to an estimate."""
     total = gram.sum(axis=0)
     share = np.trace(np.linalg.solve(total, gram), axis1=-2, axis2=-1) / len(total)
@@ -72,35 +87,60 @@ def resampled(gram: np.ndarray, leftover: np.ndarray, replicates: int, seed: int
     return np.linalg.solve(total, sums.swapaxes(-1, -2)).swapaxes(-1, -2)
 
 
-def matched(values: Complex[np.ndarray, "n"], drawn: np.ndarray) -> Complex[np.ndarray, "replicates n"]:
-    """Give every replicate's eigenvalues the order of the estimate's: the pairing with the least sum of squared distances."""
+def matched(
+    values: Complex[np.ndarray, "n"], drawn: np.ndarray
+) -> Complex[np.ndarray, "replicates n"]:
+    """Give every replicate's eigenvalues the order of the estimate's.
+
+    The pairing with the least sum of squared distances.
+    """
     drawn = drawn.astype(complex)
     away = np.abs(values[:, None] - drawn[:, None, :]) ** 2
     if len(values) <= 4:  # few enough to try every order
         orders = np.array(list(itertools.permutations(range(len(values)))))
         costs = np.sum(away[:, np.arange(len(values)), orders], axis=-1)
         return np.take_along_axis(drawn, orders[np.argmin(costs, axis=1)], axis=1)
-    return np.stack([row[optimize.linear_sum_assignment(cost)[1]] for row, cost in zip(drawn, away, strict=True)])
+    return np.stack(
+        [
+            row[optimize.linear_sum_assignment(cost)[1]]
+            for row, cost in zip(drawn, away, strict=True)
+        ]
+    )
 
 
 def _mode(value: complex, cloud: np.ndarray, reach: float, zero: bool) -> Mode:
     # A conjugate pair is one mode; which of the two a replicate was paired with does not matter.
     decay, rotation = np.real(cloud), np.abs(np.imag(cloud))
-    return Mode(_interval(value.real, decay, reach), _interval(value.imag, rotation, reach, zero), decay + 1j * rotation)
+    return Mode(
+        _interval(value.real, decay, reach),
+        _interval(value.imag, rotation, reach, zero),
+        decay + 1j * rotation,
+    )
 
 
 def _interval(estimate: float, drawn: np.ndarray, reach: float, zero: bool = False) -> Interval:
-    # Efron's bias correction: a skew part is a size, and noise makes sizes larger, in the replicates once more than in the estimate.
+    # Efron's bias correction: a skew part is a size, and noise makes sizes larger, in the
+    # replicates once more than in the estimate.
     below = np.clip(np.mean(drawn < estimate) + np.mean(drawn == estimate) / 2, 0.02, 0.98)
     # Student's quantile, because few units know their own scatter badly.
     shift = 2 * stats.norm.ppf(below)
     low, high = np.quantile(drawn, stats.norm.cdf([shift - reach, shift + reach]))
-    return Interval(float(estimate), 0.0 if zero else float(min(low, estimate)), float(max(high, estimate)))
+    return Interval(
+        float(estimate), 0.0 if zero else float(min(low, estimate)), float(max(high, estimate))
+    )
 
 
-def ellipse(cloud: Complex[np.ndarray, "replicates"], level: float = 0.95) -> tuple[float, float, float]:
-    """Width, height and angle in degrees of the ellipse that holds `level` of a normal cloud of eigenvalues."""
+def ellipse(
+    cloud: Complex[np.ndarray, "replicates"], level: float = 0.95
+) -> tuple[float, float, float]:
+    """Width, height and angle in degrees of the ellipse that holds `level` of a normal cloud of
+    eigenvalues.
+    """
     spread: Matrix = np.cov(np.real(cloud), np.imag(cloud))
     values, vectors = np.linalg.eigh(spread)
     reach = 2 * np.sqrt(np.clip(values, 0.0, None) * stats.chi2.ppf(level, 2))
-    return float(reach[1]), float(reach[0]), float(np.degrees(np.arctan2(vectors[1, 1], vectors[0, 1])))
+    return (
+        float(reach[1]),
+        float(reach[0]),
+        float(np.degrees(np.arctan2(vectors[1, 1], vectors[0, 1]))),
+    )

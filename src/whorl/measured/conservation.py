@@ -1,8 +1,9 @@
 r"""Was mass conserved in the data?
 
-The velocities of a sample's outputs should sum to zero. What they sum to instead is noise, or it is a leak: something that follows what
-was applied, $\mathbf{1}^\mathsf{T}y = c\cdot x$. If there is no leak, the sum is as likely to be positive as negative in every unit,
-and random signs give an exact test of $c = 0$.
+The velocities of a sample's outputs should sum to zero. What they sum to instead is noise, or it is
+a leak: something that follows what was applied, $\mathbf{1}^\mathsf{T}y = c\cdot x$. If there is no
+leak, the sum is as likely to be positive as negative in every unit, and random signs give an exact
+test of $c = 0$.
 """
 
 from dataclasses import dataclass
@@ -19,8 +20,12 @@ EXACT = 1e-9  # a sum below this share of the velocities is round-off
 class Mass:
     """Whether what the outputs gain and lose adds up."""
 
-    share: float  # size of the sums over the size of the velocities; 0 where mass is conserved exactly
-    offset: float  # the same for what was applied: the part that is constant over the outputs, which nothing can answer
+    share: (
+        float  # size of the sums over the size of the velocities; 0 where mass is conserved exactly
+    )
+    # the same for what was applied: the part that is constant over the outputs, which nothing can
+    # answer
+    offset: float
     p: float  # of the test that the sums do not follow what was applied
 
     @property

@@ -1,8 +1,12 @@
-r"""The closed loop by weighted least squares: $\dot F = \mathcal{R}e$ on the zero-sum directions that were excited.
+r"""The closed loop by weighted least squares.
 
-$\hat{\mathcal{R}} = CG^{-1}$ with $G = \sum w\,xx^\mathsf{T}$ and $C = \sum w\,yx^\mathsf{T}$. Its symmetric part dissipates, its skew
-part turns, and the eigenvalues are decay rates (real parts) and rotation rates (imaginary parts). A direction excited less than `tol`
-times as strongly as the strongest says nothing about the loop: it is left out, of what goes in and of what comes out, and reported.
+$\dot F = \mathcal{R}e$ on the zero-sum directions that were excited.
+
+$\hat{\mathcal{R}} = CG^{-1}$ with $G = \sum w\,xx^\mathsf{T}$ and $C = \sum w\,yx^\mathsf{T}$. Its
+symmetric part dissipates, its skew part turns, and the eigenvalues are decay rates (real parts) and
+rotation rates (imaginary parts). A direction excited less than `tol` times as strongly as the
+strongest says nothing about the loop: it is left out, of what goes in and of what comes out, and
+reported.
 """
 
 from dataclasses import dataclass
@@ -25,7 +29,9 @@ class Fit:
     gram: Stack  # per unit, in the coordinates of `basis`
     cross: Stack
     basis: Float[np.ndarray, "d n"]  # from those coordinates to the zero-sum ones
-    strengths: Float[np.ndarray, "d"]  # how strongly each principal direction was excited, strongest first
+    strengths: Float[
+        np.ndarray, "d"
+    ]  # how strongly each principal direction was excited, strongest first
     spread: Float[np.ndarray, "units"]  # sum of w |y|^2 per unit
     rows: int
 
@@ -61,7 +67,10 @@ class Fit:
 
     @property
     def index(self) -> float:
-        """The symmetric share of the loop's squared size: 1 for a reciprocal loop, 0 for one that only turns."""
+        """The symmetric share of the loop's squared size.
+
+        1 for a reciprocal loop, 0 for one that only turns.
+        """
         return 1.0 - self.skewness**2
 
     @cached_property
@@ -90,10 +99,20 @@ def fit(moments: Moments, drive: str, answer: str = "velocity", *, tol: float = 
     values, vectors = np.linalg.eigh(gram.sum(axis=0))
     strengths = np.sqrt(np.clip(values[::-1], 0.0, None))
     if not strengths[0] > 0:
-        raise ValueError(f"{drive} must excite a direction, but it is constant over the outputs of every measurement")
+        raise ValueError(
+            f"{drive} must excite a direction, but it is constant over the outputs of every "
+            "measurement"
+        )
     basis = vectors[:, ::-1][:, strengths > tol * strengths[0]]
     kept = np.einsum("uab,ap,bp->u", moments.between(answer, answer), basis, basis)
-    return Fit(basis.T @ gram @ basis, basis.T @ cross @ basis, basis, strengths, kept, int(moments.rows.sum()))
+    return Fit(
+        basis.T @ gram @ basis,
+        basis.T @ cross @ basis,
+        basis,
+        strengths,
+        kept,
+        int(moments.rows.sum()),
+    )
 
 
 def skewness(loop: Matrix) -> float:

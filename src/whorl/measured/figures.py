@@ -1,7 +1,9 @@
-"""Four pictures of one measured loop: its path, its two parts, its eigenvalues, and what the fit leaves over.
+"""Four pictures of one measured loop.
 
-Each function draws into axes that it is given, in two colours and one ink, so that the same picture serves a light page, a dark page
-and print.
+Its path, its two parts, its eigenvalues, and what the fit leaves over.
+
+Each function draws into axes that it is given, in two colours and one ink, so that the same picture
+serves a light page, a dark page and print.
 """
 
 from typing import Any
@@ -21,31 +23,56 @@ PATHS = 40  # replicates drawn behind the spiral
 
 
 def spiral(axes: Any, loop: Loop) -> None:
-    """Where a residual of size one goes under the fitted loop, and where it would go without the skew part."""
+    """Where a residual of size one goes under the fitted loop, and where it would go without the
+    skew part.
+    """
     plane = turning_plane(loop.fit.loop)
-    slowest = max(float(np.min(np.linalg.eigvalsh(loop.fit.symmetric))), 0.15 * float(np.max(np.abs(loop.fit.eigenvalues))))
+    slowest = max(
+        float(np.min(np.linalg.eigvalsh(loop.fit.symmetric))),
+        0.15 * float(np.max(np.abs(loop.fit.eigenvalues))),
+    )
     times = np.linspace(0.0, 5.0 / slowest, 300)
     start = plane @ np.array([1.0, 0.0])
     for drawn in loop.intervals.replicates[:PATHS]:
         axes.plot(*_path(drawn, plane, start, times), color=TURNING, alpha=0.15, linewidth=0.7)
     straight = _path(loop.fit.symmetric, plane, start, times)
-    axes.plot(*straight, color=STRAIGHT, linestyle="--", linewidth=1.8, label="without its skew part")
-    axes.plot(*_path(loop.fit.loop, plane, start, times), color=TURNING, linewidth=2.2, label="fitted loop")
+    axes.plot(
+        *straight, color=STRAIGHT, linestyle="--", linewidth=1.8, label="without its skew part"
+    )
+    axes.plot(
+        *_path(loop.fit.loop, plane, start, times),
+        color=TURNING,
+        linewidth=2.2,
+        label="fitted loop",
+    )
     axes.plot(0, 0, "+", color=INK, markersize=10)
     axes.plot(1, 0, "o", color=INK, markersize=5)
     axes.margins(0.08)
     axes.set_aspect("equal", adjustable="datalim")
     axes.set_xlabel("residual, first direction")
     axes.set_ylabel("residual, second direction")
-    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False, labelcolor=INK, borderaxespad=0)
+    axes.legend(
+        loc="lower left",
+        bbox_to_anchor=(0, 1),
+        ncols=2,
+        frameon=False,
+        labelcolor=INK,
+        borderaxespad=0,
+    )
 
 
 def parts(pair: Any, loop: Loop, samples: int, outputs: int) -> None:
     """The loop over the outputs as the sum of a symmetric and a skew matrix, on one scale."""
     lift = _lift(samples, outputs) @ loop.fit.basis
-    matrices = {"symmetric part": lift @ loop.fit.symmetric @ lift.T, "skew part": lift @ loop.fit.skew @ lift.T}
+    matrices = {
+        "symmetric part": lift @ loop.fit.symmetric @ lift.T,
+        "skew part": lift @ loop.fit.skew @ lift.T,
+    }
     largest = max(float(np.abs(matrix).max()) for matrix in matrices.values()) or 1.0
-    matrices = {title: np.where(np.abs(matrix) > 1e-9 * largest, matrix, 0.0) for title, matrix in matrices.items()}
+    matrices = {
+        title: np.where(np.abs(matrix) > 1e-9 * largest, matrix, 0.0)
+        for title, matrix in matrices.items()
+    }
     for axes, (title, matrix) in zip(pair, matrices.items(), strict=True):
         size = len(matrix)
         shown = np.zeros((size, size, 4))
@@ -59,7 +86,9 @@ def parts(pair: Any, loop: Loop, samples: int, outputs: int) -> None:
         axes.set_yticks(ticks, ticks + 1)
         if size <= 4:
             for (row, column), value in np.ndenumerate(matrix):
-                axes.text(column, row, f"{value:.2g}", ha="center", va="center", color=INK, fontsize=9)
+                axes.text(
+                    column, row, f"{value:.2g}", ha="center", va="center", color=INK, fontsize=9
+                )
 
 
 def eigenvalues(axes: Any, loop: Loop, unit: str) -> None:
@@ -74,9 +103,21 @@ def eigenvalues(axes: Any, loop: Loop, unit: str) -> None:
             cloud = np.real(mode.cloud) + 1j * sign * np.imag(mode.cloud)
             cloud = cloud if turns else np.concatenate([cloud, np.conj(cloud)])
             centre = (mode.decay.estimate, sign * mode.rotation.estimate)
-            axes.plot(np.real(cloud), np.imag(cloud), ".", color=TURNING, alpha=0.12, markersize=3, markeredgewidth=0)
+            axes.plot(
+                np.real(cloud),
+                np.imag(cloud),
+                ".",
+                color=TURNING,
+                alpha=0.12,
+                markersize=3,
+                markeredgewidth=0,
+            )
             width, height, angle = ellipse(cloud)
-            axes.add_patch(Ellipse(centre, width, height, angle=angle, fill=False, edgecolor=TURNING, linewidth=1.6))
+            axes.add_patch(
+                Ellipse(
+                    centre, width, height, angle=angle, fill=False, edgecolor=TURNING, linewidth=1.6
+                )
+            )
             axes.plot(*centre, "o", color=INK, markersize=4)
     axes.plot(0, 0, "+", color=INK, markersize=10)
     axes.margins(0.12)
@@ -85,7 +126,9 @@ def eigenvalues(axes: Any, loop: Loop, unit: str) -> None:
 
 
 def leftovers(axes: Any, loop: Loop, samples: int, outputs: int) -> None:
-    """Measured velocity less fitted velocity, in the order of the measurements, for every output."""
+    """Measured velocity less fitted velocity, in the order of the measurements, for every
+    output.
+    """
     parts, rows = loop.record.moments.parts, loop.record.shown
     basis = loop.fit.basis
     fitted = rows[:, parts[loop.drive]] @ basis @ loop.fit.loop.T @ basis.T
@@ -93,20 +136,31 @@ def leftovers(axes: Any, loop: Loop, samples: int, outputs: int) -> None:
     order = np.linspace(1, loop.record.rows, len(rows))
     axes.axhline(0, color=INK, linewidth=0.6, alpha=0.5)
     axes.plot(order, gaps, ".", color=STRAIGHT, alpha=0.6, markersize=6, markeredgewidth=0)
-    axes.set_xlabel("measurement" if len(rows) == loop.record.rows else f"measurement (every {loop.record.rows // len(rows)}th shown)")
+    axes.set_xlabel(
+        "measurement"
+        if len(rows) == loop.record.rows
+        else f"measurement (every {loop.record.rows // len(rows)}th shown)"
+    )
     axes.set_ylabel("velocity, measured less fitted")
 
 
 def turning_plane(matrix: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "n 2"]:
-    """An orthonormal basis of the plane in which the loop rotates fastest; of its two slowest directions where nothing rotates."""
+    """An orthonormal basis of the plane in which the loop rotates fastest.
+
+    Of its two slowest directions where nothing rotates.
+    """
     values, vectors = np.linalg.eig(matrix)
     fastest = int(np.argmax(np.abs(np.imag(values))))
     if abs(values[fastest].imag) > 0:
-        return np.linalg.qr(np.stack([np.real(vectors[:, fastest]), np.imag(vectors[:, fastest])], axis=1))[0]
+        return np.linalg.qr(
+            np.stack([np.real(vectors[:, fastest]), np.imag(vectors[:, fastest])], axis=1)
+        )[0]
     return np.linalg.eigh((matrix + matrix.T) / 2)[1][:, :2]
 
 
-def _path(matrix: np.ndarray, plane: np.ndarray, start: np.ndarray, times: np.ndarray) -> np.ndarray:
+def _path(
+    matrix: np.ndarray, plane: np.ndarray, start: np.ndarray, times: np.ndarray
+) -> np.ndarray:
     step = linalg.expm(-matrix * (times[1] - times[0]))
     states = [start]
     for _ in times[1:]:

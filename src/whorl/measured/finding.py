@@ -36,7 +36,10 @@ class Loop:
 
     @property
     def p(self) -> float:
-        """The p-value of "reciprocal"; 1 where nothing can turn, or where the skew part is round-off."""
+        """The p-value of "reciprocal".
+
+        1 where nothing can turn, or where the skew part is round-off.
+        """
         return 1.0 if self.test is None or self.fit.skewness <= ROUND_OFF else self.test.p
 
     @property
@@ -69,9 +72,15 @@ class Finding:
 
     @property
     def p(self) -> float:
-        """The p-value of "all loops are reciprocal" (Sidak's, as the loops were measured independently)."""
+        """The p-value of "all loops are reciprocal" (Sidak's, as the loops were measured
+        independently).
+        """
         tested = [loop.p for loop in self.loops if loop.test is not None]
-        return float(-np.expm1(len(tested) * np.log1p(-min(tested)))) if tested and min(tested) < 1 else 1.0
+        return (
+            float(-np.expm1(len(tested) * np.log1p(-min(tested))))
+            if tested and min(tested) < 1
+            else 1.0
+        )
 
     @property
     def turns(self) -> bool:
@@ -97,14 +106,21 @@ class Finding:
 
 
 def judge(
-    measurements: Measurements, *, alpha: float = 0.05, skew: float = 0.1, tol: float = TOL, time_unit: str = "unit time", seed: int = 0
+    measurements: Measurements,
+    *,
+    alpha: float = 0.05,
+    skew: float = 0.1,
+    tol: float = TOL,
+    time_unit: str = "unit time",
+    seed: int = 0,
 ) -> Finding:
     """Estimate, test and diagnose.
 
     Args:
         measurements: what `read` or `collect` made.
         alpha: the chance of a false alarm that is accepted.
-        skew: a skew part, as a share of the loop, for which the repeats needed to see it are worked out.
+        skew: a skew part, as a share of the loop, for which the repeats needed to see it are worked
+            out.
         tol: directions excited less than this, relative to the strongest, are left out.
         time_unit: the name of the unit of time, for words only.
         seed: of the random signs; the same seed gives the same digits.
@@ -117,7 +133,11 @@ def judge(
         False
     """
     for name, value in (("alpha", alpha), ("skew", skew), ("tol", tol)):
-        if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < value < 1:
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | float | np.number)
+            or not 0 < value < 1
+        ):
             raise ValueError(f"{name} must lie between 0 and 1, but it is {_check.shown(value)}")
     _check.count("seed", seed, 0)
     loops = []
@@ -125,21 +145,47 @@ def judge(
         try:
             loops.append(_loop(label, record, measurements, alpha, skew, tol, seed))
         except ValueError as refusal:
-            place = [measurements.source] * bool(measurements.source) + [f"sample {label}"] * bool(label)
+            place = [measurements.source] * bool(measurements.source) + [f"sample {label}"] * bool(
+                label
+            )
             raise ValueError(f"{', '.join(place)}: {refusal}" if place else str(refusal)) from None
     samples, outputs = measurements.samples, measurements.outputs
-    return Finding(measurements.source, tuple(loops), samples, outputs, measurements.weighted, float(alpha), time_unit)
+    return Finding(
+        measurements.source,
+        tuple(loops),
+        samples,
+        outputs,
+        measurements.weighted,
+        float(alpha),
+        time_unit,
+    )
 
 
-def _loop(label: str, record: Record, measurements: Measurements, alpha: float, skew: float, tol: float, seed: int) -> Loop:
+def _loop(
+    label: str,
+    record: Record,
+    measurements: Measurements,
+    alpha: float,
+    skew: float,
+    tol: float,
+    seed: int,
+) -> Loop:
     drive = measurements.drives[0]
     estimate = fit(record.moments, drive, tol=tol)
     if estimate.rank < 2 and len(estimate.basis) > 1:
-        raise ValueError(f"{drive} must excite at least 2 directions, but it excites 1 of {len(estimate.basis)}")
+        raise ValueError(
+            f"{drive} must excite at least 2 directions, but it excites 1 of {len(estimate.basis)}"
+        )
     test = reciprocal(estimate, seed=seed) if estimate.rank > 1 else None
     reach = power(estimate, test, size=skew, level=alpha, seed=seed) if test is not None else None
-    state = matched(measurements.states.get(label, {}), measurements.outputs) if measurements.samples == 1 else None
-    origin = diagnose(estimate, record.moments, state, tol=tol, seed=seed) if test is not None else None
+    state = (
+        matched(measurements.states.get(label, {}), measurements.outputs)
+        if measurements.samples == 1
+        else None
+    )
+    origin = (
+        diagnose(estimate, record.moments, state, tol=tol, seed=seed) if test is not None else None
+    )
     conserved = mass(record.moments, drive, measurements.outputs, seed=seed)
     spans = intervals(estimate, zero=test is None or test.p > alpha, seed=seed)
     return Loop(_check.plain(label), record, drive, estimate, spans, conserved, test, reach, origin)

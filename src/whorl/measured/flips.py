@@ -1,17 +1,21 @@
-r"""Is the loop reciprocal? A test whose level does not rest on the noise being Gaussian, equal, or of known size.
+r"""Is the loop reciprocal?
 
-If $\mathcal{R}$ is symmetric, any two measurements obey $x_r\cdot y_s = x_s\cdot y_r$, as in the reciprocity theorems of Betti and
-Lorentz. The same holds for a group of measurements. With $G$ and $C$ the group's own sums and $S$ its own symmetric fit, $SG + GS = C +
-C^\mathsf{T}$, what is left,
+A test whose level does not rest on the noise being Gaussian, equal, or of known size.
+
+If $\mathcal{R}$ is symmetric, any two measurements obey $x_r\cdot y_s = x_s\cdot y_r$, as in the
+reciprocity theorems of Betti and Lorentz. The same holds for a group of measurements. With $G$ and
+$C$ the group's own sums and $S$ its own symmetric fit, $SG + GS = C + C^\mathsf{T}$, what is left,
 
 $$ M = C - SG = -M^\mathsf{T}, $$
 
-does not contain $\mathcal{R}$ at all: it is linear in the group's noise. Noise that is as likely to be $\varepsilon$ as $-\varepsilon$,
-group by group, then makes $\pm M$ equally likely, and the sums $\sum_g \pm M_g$ over all signs are as good as the observed one. The
-share of them that is at least as large is an exact p-value: whatever the noise's distribution, whatever its size in each group, however
-it is correlated within a group.
+does not contain $\mathcal{R}$ at all: it is linear in the group's noise. Noise that is as likely to
+be $\varepsilon$ as $-\varepsilon$, group by group, then makes $\pm M$ equally likely, and the sums
+$\sum_g \pm M_g$ over all signs are as good as the observed one. The share of them that is at least
+as large is an exact p-value: whatever the noise's distribution, whatever its size in each group,
+however it is correlated within a group.
 
-How rows are put into groups depends on what was applied and never on what was measured, so it may be chosen to keep information.
+How rows are put into groups depends on what was applied and never on what was measured, so it may
+be chosen to keep information.
 """
 
 from dataclasses import dataclass
@@ -53,7 +57,9 @@ def reciprocal(fit: Fit, *, seed: int = 0) -> Test:
     return Test(p, groups, retained, moved, labels)
 
 
-def scores(gram: Stack, cross: Float[np.ndarray, "*experiments groups n n"]) -> Float[np.ndarray, "*experiments groups n n"]:
+def scores(
+    gram: Stack, cross: Float[np.ndarray, "*experiments groups n n"]
+) -> Float[np.ndarray, "*experiments groups n n"]:
     """The skew remainder M = C - S G of every group after its own symmetric fit."""
     values, vectors = np.linalg.eigh(gram)
     values = np.clip(values, 0.0, None)
@@ -67,22 +73,33 @@ def scores(gram: Stack, cross: Float[np.ndarray, "*experiments groups n n"]) -> 
 
 
 def metric(gram: Matrix) -> tuple[Matrix, Float[np.ndarray, "planes"]]:
-    """The principal axes of a design, and how much one unit of score in each of their planes tells about the skew part."""
+    """The principal axes of a design, and how much one unit of score in each of their planes tells
+    about the skew part.
+    """
     values, vectors = np.linalg.eigh(gram)
     one, other = np.triu_indices(len(values), k=1)
     return vectors, np.sqrt(1.0 / values[one] + 1.0 / values[other])
 
 
-def statistic(moved: Float[np.ndarray, "*many n n"], axes: Matrix, weights: Float[np.ndarray, "planes"]) -> Float[np.ndarray, "*many"]:
-    """The squared size of a score: the classical statistic for equal noise, which no rotation of the coordinates changes."""
+def statistic(
+    moved: Float[np.ndarray, "*many n n"], axes: Matrix, weights: Float[np.ndarray, "planes"]
+) -> Float[np.ndarray, "*many"]:
+    """The squared size of a score.
+
+    The classical statistic for equal noise, which no rotation of the coordinates changes.
+    """
     one, other = np.triu_indices(axes.shape[0], k=1)
     return np.asarray(np.sum(((axes.T @ moved @ axes)[..., one, other] * weights) ** 2, axis=-1))
 
 
 def p_values(
-    gram: Stack, moved: Float[np.ndarray, "*experiments groups n n"], flips: Float[np.ndarray, "draws groups"]
+    gram: Stack,
+    moved: Float[np.ndarray, "*experiments groups n n"],
+    flips: Float[np.ndarray, "draws groups"],
 ) -> Float[np.ndarray, "*experiments"]:
-    """The share of sign patterns, the observed one among them, whose sum is at least as large as the observed."""
+    """The share of sign patterns, the observed one among them, whose sum is at least as large as
+    the observed.
+    """
     axes, weights = metric(gram.sum(axis=0))
     one, other = np.triu_indices(axes.shape[0], k=1)
     seen = (axes.T @ moved @ axes)[..., one, other] * weights
@@ -92,7 +109,9 @@ def p_values(
 
 
 def signs(groups: int, seed: int) -> Float[np.ndarray, "draws groups"]:
-    """All sign patterns up to a global sign, or, where they are many, the observed one and random ones."""
+    """All sign patterns up to a global sign, or, where they are many, the observed one and random
+    ones.
+    """
     if groups <= 12:
         codes = np.arange(2 ** (groups - 1))[:, None] >> np.arange(groups)
         return 1.0 - 2.0 * (codes & 1)
@@ -101,7 +120,9 @@ def signs(groups: int, seed: int) -> Float[np.ndarray, "draws groups"]:
     return drawn
 
 
-def gathered(stack: Float[np.ndarray, "*experiments units n n"], labels: Int[np.ndarray, "units"]) -> np.ndarray:
+def gathered(
+    stack: Float[np.ndarray, "*experiments units n n"], labels: Int[np.ndarray, "units"]
+) -> np.ndarray:
     """Sums over the units of each group."""
     chosen = (np.arange(labels.max() + 1)[:, None] == labels).astype(float)
     flat = chosen @ stack.reshape(*stack.shape[:-2], -1)
@@ -109,10 +130,12 @@ def gathered(stack: Float[np.ndarray, "*experiments units n n"], labels: Int[np.
 
 
 def grouping(gram: Stack, *, seed: int = 0) -> tuple[Int[np.ndarray, "units"], float]:
-    """Put units into groups so that the groups together know as much as possible about the skew part.
+    """Put units into groups so that the groups together know as much as possible about the skew
+    part.
 
-    Few groups keep more information, but few signs make a blunt test. The choice is the largest information over the squared
-    quantile of Student's t with one degree of freedom fewer than groups.
+    Few groups keep more information, but few signs make a blunt test. The choice is the largest
+    information over the squared quantile of Student's t with one degree of freedom fewer than
+    groups.
     """
     units, size = len(gram), gram.shape[-1]
     values, vectors = np.linalg.eigh(gram.sum(axis=0))
@@ -133,21 +156,41 @@ def grouping(gram: Stack, *, seed: int = 0) -> tuple[Int[np.ndarray, "units"], f
             best = (float(worth[chosen] / blunt), labels, float(worth[chosen]))
     if best[1] is None:
         raise ValueError(
-            f"the measurements must allow {LEAST} separate comparisons of two directions, but {units} independent units do not: "
+            f"the measurements must allow {LEAST} separate comparisons of two directions, but "
+            f"{units} independent units do not: "
             "repeat the series of measurements"
         )
     return best[1], best[2] / (size * (size - 1) / 4)
 
 
 def information(gram: Float[np.ndarray, "*many n n"]) -> Float[np.ndarray, "*many"]:
-    """What each group knows about the skew part: over all planes, the sum of g_i g_j / (g_i + g_j)."""
+    """What each group knows about the skew part.
+
+    Over all planes, the sum of g_i g_j / (g_i + g_j).
+    """
     values = np.clip(np.linalg.eigvalsh(gram), 0.0, None)
     one, other = np.triu_indices(values.shape[-1], k=1)
     both = values[..., one] + values[..., other]
-    return np.sum(np.divide(values[..., one] * values[..., other], both, out=np.zeros_like(both), where=both > 0), axis=-1)
+    return np.sum(
+        np.divide(
+            values[..., one] * values[..., other], both, out=np.zeros_like(both), where=both > 0
+        ),
+        axis=-1,
+    )
 
 
-def _orders(units: int, count: int, tries: int, rng: np.random.Generator) -> Int[np.ndarray, "tries units"]:
-    """Orders of the units in which neighbours make a group: as they came, dealt like cards, and shuffled."""
+def _orders(
+    units: int, count: int, tries: int, rng: np.random.Generator
+) -> Int[np.ndarray, "tries units"]:
+    """Orders of the units in which neighbours make a group.
+
+    As they came, dealt like cards, and shuffled.
+    """
     came = np.arange(units)
-    return np.stack([came, np.argsort(came % count, kind="stable"), *(rng.permutation(units) for _ in range(tries))])
+    return np.stack(
+        [
+            came,
+            np.argsort(came % count, kind="stable"),
+            *(rng.permutation(units) for _ in range(tries)),
+        ]
+    )

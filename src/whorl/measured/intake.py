@@ -1,7 +1,8 @@
 r"""The door: rows of numbers in, checked and in zero-sum coordinates, one record a loop out.
 
-Rows that carry several samples at once (`(rows, samples, outputs)`) tell about one joint loop over all of them. Rows that carry one
-sample each tell about one loop a sample, and the loops are judged together.
+Rows that carry several samples at once (`(rows, samples, outputs)`) tell about one joint loop over
+all of them. Rows that carry one sample each tell about one loop a sample, and the loops are judged
+together.
 """
 
 from collections.abc import Mapping
@@ -65,7 +66,9 @@ class Measurements:
 class Intake:
     """Takes rows as they come, in any number of portions."""
 
-    def __init__(self, samples: int, outputs: int, drives: tuple[str, ...], time_scale: float) -> None:
+    def __init__(
+        self, samples: int, outputs: int, drives: tuple[str, ...], time_scale: float
+    ) -> None:
         self.samples: int = samples
         self.outputs: int = outputs
         self.drives: tuple[str, ...] = drives
@@ -73,11 +76,20 @@ class Intake:
         size = samples * (outputs - 1)
         if size > DIRECTIONS:
             raise TableError(
-                f"a measurement must have at most {DIRECTIONS} directions, samples x (outputs - 1), but it has {size}: judge fewer outputs"
+                f"a measurement must have at most {DIRECTIONS} directions, samples x (outputs - "
+                f"1), but it has {size}: judge fewer outputs"
             )
-        widths = {**dict.fromkeys(drives, size), "velocity": size, "leak": samples, "offset": samples}
+        widths = {
+            **dict.fromkeys(drives, size),
+            "velocity": size,
+            "leak": samples,
+            "offset": samples,
+        }
         ends = np.cumsum(list(widths.values())).tolist()
-        self._parts = {name: slice(end - width, end) for (name, width), end in zip(widths.items(), ends, strict=True)}
+        self._parts = {
+            name: slice(end - width, end)
+            for (name, width), end in zip(widths.items(), ends, strict=True)
+        }
         self._basis = simplex.tangent_basis(outputs)
         self._collectors: dict[str, Collector] = {}
         self._states: dict[str, dict[str, float]] = {}
@@ -85,7 +97,10 @@ class Intake:
         self._weighted = False
 
     def add(self, rows: Rows, first: int = 0) -> None:
-        """Take rows, of which the first is number `first`; a bad value is a `TableError` that names its row."""
+        """Take rows, of which the first is number `first`.
+
+        A bad value is a `TableError` that names its row.
+        """
         for name, values in (("velocity", rows.velocity), *rows.drives.items()):
             low, high = values.min(axis=0), values.max(axis=0)
             known = self._range.get(name, (low, high))
@@ -95,9 +110,13 @@ class Intake:
         groups = _by_sample(rows.sample, len(flat), first)
         self._bound(dict(groups), first)
         for label, where in groups:
-            collector = self._collectors.setdefault(label, Collector(self._parts, rows.repeat is not None))
+            collector = self._collectors.setdefault(
+                label, Collector(self._parts, rows.repeat is not None)
+            )
             self._same_state(label, rows.state, where, first)
-            bad = collector.add(flat[where], weights[where], None if rows.repeat is None else rows.repeat[where])
+            bad = collector.add(
+                flat[where], weights[where], None if rows.repeat is None else rows.repeat[where]
+            )
             if bad is not None:
                 row = int(np.arange(len(flat))[where][bad])
                 raise TableError(
@@ -108,17 +127,24 @@ class Intake:
                 )
 
     def _bound(self, groups: Mapping[str, np.ndarray | slice], first: int) -> None:
-        """Memory follows the number of loops and the square of their width, not the size of the file."""
+        """Memory follows the number of loops and the square of their width, not the size of the
+        file.
+        """
         counts = {label: collector.count for label, collector in self._collectors.items()}
         for label, where in groups.items():
             counts[label] = counts.get(label, 0) + (0 if isinstance(where, slice) else len(where))
         if len(counts) > LOOPS:
-            raise TableError(f"a table must have at most {LOOPS} samples, but it has more: judge fewer at a time", row=first)
+            raise TableError(
+                f"a table must have at most {LOOPS} samples, but it has more: judge fewer at a "
+                "time",
+                row=first,
+            )
         width = max(part.stop for part in self._parts.values())
         held = width**2 * sum(min(count, 2 * BINS) for count in counts.values())
         if held > HELD and len(counts) > 1:  # one loop alone is bounded by its directions
             raise TableError(
-                f"all samples together must need at most {HELD} numbers, but {len(counts)} samples with rows of {width} numbers "
+                f"all samples together must need at most {HELD} numbers, but {len(counts)} samples "
+                f"with rows of {width} numbers "
                 f"need {held}: judge fewer samples at a time",
                 row=first,
             )
@@ -132,29 +158,48 @@ class Intake:
             least = max(LEAST, size + 1)
             if record.rows < least:
                 whose = f"sample {label}" if label else "the table"
-                raise TableError(f"{whose} must have at least {least} measurements, but it has {record.rows}")
+                raise TableError(
+                    f"{whose} must have at least {least} measurements, but it has {record.rows}"
+                )
             self._check_size(record)
         if not records:
             raise TableError(f"the table must have at least {LEAST} measurements, but it has none")
         weighted, states = self._weighted, self._states
-        return Measurements(source, self.samples, self.outputs, self.drives, weighted, records, states, self.time_scale)
+        return Measurements(
+            source,
+            self.samples,
+            self.outputs,
+            self.drives,
+            weighted,
+            records,
+            states,
+            self.time_scale,
+        )
 
     def _check_size(self, record: Record) -> None:
-        """Squares of squares must be numbers that a double can hold; no measurement is that far from one in fitting units."""
+        """Squares of squares must be numbers that a double can hold.
+
+        No measurement is that far from one in fitting units.
+        """
         for name in (*self.drives, "velocity"):
             with np.errstate(over="ignore"):
                 total = float(np.einsum("ukk->", record.moments.between(name, name)))
             if not SMALLEST < total < 1 / SMALLEST:
                 raise TableError(
-                    f"the squares of all {name} must sum to between {SMALLEST:g} and {1 / SMALLEST:g}, but they sum to {total:g}: "
+                    f"the squares of all {name} must sum to between {SMALLEST:g} and "
+                    f"{1 / SMALLEST:g}, but they sum to {total:g}: "
                     "use other units"
                 )
 
     def _flat(self, rows: Rows) -> np.ndarray:
         drives = [rows.drives[name] for name in self.drives]
-        with np.errstate(over="ignore", invalid="ignore"):  # what is too large is refused when all of it is there
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # what is too large is refused when all of it is there
             velocity = rows.velocity / self.time_scale
-            parts = [(values @ self._basis).reshape(len(values), -1) for values in (*drives, velocity)]
+            parts = [
+                (values @ self._basis).reshape(len(values), -1) for values in (*drives, velocity)
+            ]
             return np.concatenate([*parts, velocity.sum(axis=-1), drives[0].sum(axis=-1)], axis=1)
 
     def _weights(self, rows: Rows, first: int) -> np.ndarray:
@@ -164,16 +209,27 @@ class Intake:
         low, high = rows.uncertainty.min(axis=1), rows.uncertainty.max(axis=1)
         if (low <= 0).any():
             row = int(np.argmax(low <= 0))
-            raise TableError(f"uncertainties must be greater than 0, but one is {low[row]:g}", row=first + row, column="uncertainty")
+            raise TableError(
+                f"uncertainties must be greater than 0, but one is {low[row]:g}",
+                row=first + row,
+                column="uncertainty",
+            )
         far = (low < np.sqrt(SMALLEST)) | (high > 1 / np.sqrt(SMALLEST))
         if far.any():
             row = int(np.argmax(far))
             limits = f"{np.sqrt(SMALLEST):g} to {1 / np.sqrt(SMALLEST):g}"
-            raise TableError(f"uncertainties must lie from {limits}, but one is {high[row]:g}", row=first + row, column="uncertainty")
-        # One weight a row. Outputs measured with different but constant precision need none: each is fitted by itself.
+            raise TableError(
+                f"uncertainties must lie from {limits}, but one is {high[row]:g}",
+                row=first + row,
+                column="uncertainty",
+            )
+        # One weight a row. Outputs measured with different but constant precision need none: each
+        # is fitted by itself.
         return self.time_scale**2 / np.mean(rows.uncertainty**2, axis=1)
 
-    def _same_state(self, label: str, state: Mapping[str, np.ndarray], where: np.ndarray | slice, first: int) -> None:
+    def _same_state(
+        self, label: str, state: Mapping[str, np.ndarray], where: np.ndarray | slice, first: int
+    ) -> None:
         for name, values in state.items():
             own = values[where]
             known = self._states.setdefault(label, {}).setdefault(name, float(own[0]))
@@ -181,7 +237,10 @@ class Intake:
             if apart.any():
                 row = int(np.arange(len(values))[where][np.argmax(apart)])
                 raise TableError(
-                    f"the state must be the same in all rows, but {values[row]:g} follows {known:g}", row=first + row, column=name
+                    f"the state must be the same in all rows, but {values[row]:g} follows "
+                    f"{known:g}",
+                    row=first + row,
+                    column=name,
                 )
 
     def _check_constant(self, names: Mapping[str, list[str]] | None) -> None:
@@ -192,13 +251,20 @@ class Intake:
             if constant.any():
                 place = int(np.argmax(constant))
                 column = names[role][place % len(names[role])] if names else f"{role} {place + 1}"
-                raise TableError(f"the values must vary from row to row, but all are {low.ravel()[place]:g}", column=column)
+                raise TableError(
+                    f"the values must vary from row to row, but all are {low.ravel()[place]:g}",
+                    column=column,
+                )
 
 
-def _by_sample(labels: np.ndarray | None, rows: int, first: int) -> list[tuple[str, np.ndarray | slice]]:
+def _by_sample(
+    labels: np.ndarray | None, rows: int, first: int
+) -> list[tuple[str, np.ndarray | slice]]:
     if labels is None:
         return [("", slice(0, rows))]
-    lengths = [len(str(label)) for label in labels]  # NumPy gives every label the room of the longest
+    lengths = [
+        len(str(label)) for label in labels
+    ]  # NumPy gives every label the room of the longest
     if lengths and max(lengths) > LABEL:
         raise TableError(
             f"a sample must have a name of at most {LABEL} characters, but one has {max(lengths)}",
@@ -207,4 +273,9 @@ def _by_sample(labels: np.ndarray | None, rows: int, first: int) -> list[tuple[s
         )
     names, numbers = np.unique(labels.astype(str), return_inverse=True)
     order = np.argsort(numbers, kind="stable")
-    return [(str(name), part) for name, part in zip(names, np.split(order, np.cumsum(np.bincount(numbers))[:-1]), strict=True)]
+    return [
+        (str(name), part)
+        for name, part in zip(
+            names, np.split(order, np.cumsum(np.bincount(numbers))[:-1]), strict=True
+        )
+    ]

@@ -1,10 +1,12 @@
 """What the columns of a table mean.
 
-Wide form, one line a measurement: `residual_1 ... residual_m`, `velocity_1 ... velocity_m`. Where several samples are driven and read
-at the same time, `residual_1_1` is sample 1, output 1, and so on. Long form, one line an output: `measurement`, `output`, `residual`,
-`velocity`. `potential` may stand beside or instead of `residual`, `change` instead of `velocity`. Optional in both: `sample`, `repeat`,
-`uncertainty` (in wide form for the whole line, or one for each output). In wide form, `input_i` and `column_l_i_j` may record the
-state: the network's inputs, and entry j of column i of layer l. Other columns are left alone.
+Wide form, one line a measurement: `residual_1 ... residual_m`, `velocity_1 ... velocity_m`. Where
+several samples are driven and read at the same time, `residual_1_1` is sample 1, output 1, and so
+on. Long form, one line an output: `measurement`, `output`, `residual`, `velocity`. `potential` may
+stand beside or instead of `residual`, `change` instead of `velocity`. Optional in both: `sample`,
+`repeat`, `uncertainty` (in wide form for the whole line, or one for each output). In wide form,
+`input_i` and `column_l_i_j` may record the state: the network's inputs, and entry j of column i of
+layer l. Other columns are left alone.
 """
 
 import re
@@ -35,7 +37,11 @@ class Layout:
     def numbers(self) -> list[str]:
         """All columns that must hold numbers."""
         columns = [name for names in self.roles.values() for name in names]
-        return columns + [self.keys[key] for key in ("output", "repeat") if key in self.keys] + list(self.state)
+        return (
+            columns
+            + [self.keys[key] for key in ("output", "repeat") if key in self.keys]
+            + list(self.state)
+        )
 
     @property
     def labels(self) -> list[str]:
@@ -52,20 +58,33 @@ def layout(names: Sequence[str]) -> Layout:
     drives, answer = _chosen({role for role, grid in grids.items() if grid}, "_1")
     shape = _shape(grids[drives[0]], drives[0])
     for role in (*drives, answer):
-        if missing := sorted(set(grids[drives[0]]) - set(grids[role])) or sorted(set(grids[role]) - set(grids[drives[0]])):
+        if missing := sorted(set(grids[drives[0]]) - set(grids[role])) or sorted(
+            set(grids[role]) - set(grids[drives[0]])
+        ):
             there = role if missing[0] in grids[drives[0]] else drives[0]
-            raise TableError(f"the table must have a column {_name(there, missing[0])}, but there is none", row=None)
+            raise TableError(
+                f"the table must have a column {_name(there, missing[0])}, but there is none",
+                row=None,
+            )
     roles = {"velocity": _ordered(grids[answer])} | {role: _ordered(grids[role]) for role in drives}
     if grids["uncertainty"]:
         if set(grids["uncertainty"]) != set(grids[answer]):
-            raise TableError("the table must have one uncertainty, or one for each output, but it has some of them")
+            raise TableError(
+                "the table must have one uncertainty, or one for each output, but it has some of "
+                "them"
+            )
         roles["uncertainty"] = _ordered(grids["uncertainty"])
     elif "uncertainty" in names:
         roles["uncertainty"] = ["uncertainty"]
     if shape[0] > 1 and "sample" in keys:
-        raise TableError("sample must be left out where each line carries all samples, but it is there", column="sample")
+        raise TableError(
+            "sample must be left out where each line carries all samples, but it is there",
+            column="sample",
+        )
     state = [name for name in names if STATE.fullmatch(name)]
-    return Layout(False, *shape, roles, {key: keys[key] for key in ("sample", "repeat") if key in keys}, state)
+    return Layout(
+        False, *shape, roles, {key: keys[key] for key in ("sample", "repeat") if key in keys}, state
+    )
 
 
 def _long(names: Sequence[str], keys: Mapping[str, str]) -> Layout:
@@ -77,11 +96,18 @@ def _long(names: Sequence[str], keys: Mapping[str, str]) -> Layout:
 
 
 def _chosen(present: set[str], suffix: str) -> tuple[list[str], str]:
-    drives, answers = [role for role in DRIVES if role in present], [role for role in ANSWERS if role in present]
+    drives, answers = (
+        [role for role in DRIVES if role in present],
+        [role for role in ANSWERS if role in present],
+    )
     if not drives:
-        raise TableError(f"the table must have a column residual{suffix} or potential{suffix}, but there is none")
+        raise TableError(
+            f"the table must have a column residual{suffix} or potential{suffix}, but there is none"
+        )
     if not answers:
-        raise TableError(f"the table must have a column velocity{suffix} or change{suffix}, but there is none")
+        raise TableError(
+            f"the table must have a column velocity{suffix} or change{suffix}, but there is none"
+        )
     if len(answers) == 2:
         raise TableError("the table must have velocities or changes, but it has both")
     return drives, answers[0]
@@ -100,13 +126,21 @@ def _grid(names: Sequence[str], role: str) -> dict[tuple[int, int], str]:
 def _shape(grid: Mapping[tuple[int, int], str], role: str) -> tuple[int, int]:
     samples, outputs = sorted({place[0] for place in grid}), sorted({place[1] for place in grid})
     if samples not in ([0], list(range(1, len(samples) + 1))):
-        raise TableError(f"samples must be numbered from 1 without gaps, but the columns of {role} have {samples}")
+        raise TableError(
+            f"samples must be numbered from 1 without gaps, but the columns of {role} have "
+            f"{samples}"
+        )
     for sample in samples:
         for number in range(1, max(outputs) + 1):
             if (sample, number) not in grid:
-                raise TableError(f"the table must have a column {_name(role, (sample, number))}, but there is none")
+                raise TableError(
+                    f"the table must have a column {_name(role, (sample, number))}, but there is "
+                    "none"
+                )
     if max(outputs) < 2:
-        raise TableError("the table must have at least 2 outputs, but it has 1", column=next(iter(grid.values())))
+        raise TableError(
+            "the table must have at least 2 outputs, but it has 1", column=next(iter(grid.values()))
+        )
     return len(samples), max(outputs)
 
 

@@ -1,9 +1,11 @@
 r"""What is kept of the measurements: sums of products, unit by unit.
 
-A row is one measurement: what was applied, $x$, and how the outputs moved, $y$, in zero-sum coordinates. Everything that follows, from
-the estimate to the test, needs only $\sum w\,zz^\mathsf{T}$ with $z = (x, y, \dots)$ over *units*. A unit is what may be called
-independent of all others: a row, or, where repeats were recorded, all rows of one repeat. A short table keeps its rows. A long one is
-dealt into a fixed number of bins as it streams by, so that memory does not grow with it.
+A row is one measurement: what was applied, $x$, and how the outputs moved, $y$, in zero-sum
+coordinates. Everything that follows, from the estimate to the test, needs only $\sum
+w\,zz^\mathsf{T}$ with $z = (x, y, \dots)$ over *units*. A unit is what may be called independent of
+all others: a row, or, where repeats were recorded, all rows of one repeat. A short table keeps its
+rows. A long one is dealt into a fixed number of bins as it streams by, so that memory does not grow
+with it.
 """
 
 import itertools
@@ -16,7 +18,9 @@ from jaxtyping import Float, Int
 BINS = 128  # units of a long table
 ROOM = 4_000_000  # numbers that the units of a short table may take
 SHOWN = 1500  # rows kept for the picture
-FEWEST = 7  # below this many repeats, rows are the units: seven signs are the fewest that make a level close to 5 %
+# below this many repeats, rows are the units: seven signs are the fewest that make a level close to
+# 5 %
+FEWEST = 7
 
 
 @dataclass(frozen=True)
@@ -71,8 +75,16 @@ class Collector:
         """Length of one row."""
         return max(part.stop for part in self.parts.values())
 
-    def add(self, rows: Float[np.ndarray, "k d"], weights: Float[np.ndarray, "k"], repeat: Float[np.ndarray, "k"] | None) -> int | None:
-        """Take more rows. Answers with the place of the first row whose repeat goes down, if there is one."""
+    def add(
+        self,
+        rows: Float[np.ndarray, "k d"],
+        weights: Float[np.ndarray, "k"],
+        repeat: Float[np.ndarray, "k"] | None,
+    ) -> int | None:
+        """Take more rows.
+
+        Answers with the place of the first row whose repeat goes down, if there is one.
+        """
         if len(rows) == 0:
             return None
         runs = np.arange(self.count, self.count + len(rows))
@@ -100,10 +112,14 @@ class Collector:
             return Record(Moments(self.parts, second[held], count[held]), shown, repeats, by_repeat)
         rows, weights, runs = (np.concatenate(kind) for kind in zip(*self._kept, strict=True))
         first = np.unique(runs, return_index=True)[1] if by_repeat else np.arange(len(rows))
-        with np.errstate(over="ignore", invalid="ignore"):  # whoever takes the record looks at its size
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # whoever takes the record looks at its size
             products = weights[:, None, None] * rows[:, :, None] * rows[:, None, :]
             second = np.add.reduceat(products, first, axis=0)
-        return Record(Moments(self.parts, second, np.diff(first, append=len(rows))), shown, repeats, by_repeat)
+        return Record(
+            Moments(self.parts, second, np.diff(first, append=len(rows))), shown, repeats, by_repeat
+        )
 
     def _show(self, rows: np.ndarray) -> None:
         self._shown.append(rows[-self.count % self._stride :: self._stride].copy())
@@ -112,7 +128,8 @@ class Collector:
             self._shown = [np.concatenate(self._shown)[::2]]
 
     def _deal(self) -> None:
-        # Whether there will be enough repeats is known at the end only, so bins by repeat and bins by row are both filled.
+        # Whether there will be enough repeats is known at the end only, so bins by repeat and bins
+        # by row are both filled.
         while len(self._bins) < 1 + self.repeated:
             self._bins.append((np.zeros((BINS, self.width, self.width)), np.zeros(BINS, dtype=int)))
         seen = self.count - sum(len(rows) for rows, _, _ in self._kept)
@@ -125,14 +142,17 @@ class Collector:
 
 
 def _bin(key: Int[np.ndarray, "k"]) -> Int[np.ndarray, "k"]:
-    # The mixing function of splitmix64: a fixed deal that no regularity of the experiment's order can follow.
+    # The mixing function of splitmix64: a fixed deal that no regularity of the experiment's order
+    # can follow.
     mixed = key.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
     return ((mixed ^ (mixed >> np.uint64(31))) % np.uint64(BINS)).astype(int)
 
 
-def _accumulate(second: np.ndarray, count: np.ndarray, rows: np.ndarray, weights: np.ndarray, bins: np.ndarray) -> None:
+def _accumulate(
+    second: np.ndarray, count: np.ndarray, rows: np.ndarray, weights: np.ndarray, bins: np.ndarray
+) -> None:
     order = np.argsort(bins, kind="stable")
     ends = np.searchsorted(bins[order], np.arange(BINS + 1))
     sorted_rows = rows[order]

@@ -10,7 +10,8 @@ from whorl.measured import figures, words
 from whorl.measured.finding import Finding
 from whorl.study import store
 
-# The page asks nothing of any network and runs nothing, whatever name from a table should ever find its way into it.
+# The page asks nothing of any network and runs nothing, whatever name from a table should ever find
+# its way into it.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 STYLE = """
 :root { color-scheme: light dark; --ink: #1c2024; --soft: #5d6670; --paper: #fbfaf7; --card: #ffffff; --line: #d9d6ce; --accent: #c4621a; }
@@ -37,14 +38,19 @@ footer { color: var(--soft); font-size: .9rem; margin-top: 2rem; }
 @media print { body { background: none; } figure { break-inside: avoid; } }
 """
 FOOT = (
-    "Method: weighted least squares on the zero-sum directions; the test flips the signs of groups of measurements, each freed of its own "
-    "symmetric fit, and is exact for any noise that is as likely to be positive as negative; intervals are for 95 of 100 experiments, from "
-    "a wild bootstrap over independent units. It assumes that what was applied is known and that the loop did not change meanwhile."
+    "Method: weighted least squares on the zero-sum directions; the test flips the signs of groups "
+    "of measurements, each freed of its own "
+    "symmetric fit, and is exact for any noise that is as likely to be positive as negative; "
+    "intervals are for 95 of 100 experiments, from "
+    "a wild bootstrap over independent units. It assumes that what was applied is known and that "
+    "the loop did not change meanwhile."
 )
 
 
 def write(finding: Finding, path: str | Path) -> Path:
-    """Write the page, HTML or PDF by the ending of `path`. It is there in the end, whole, or not at all.
+    """Write the page, HTML or PDF by the ending of `path`.
+
+    It is there in the end, whole, or not at all.
 
     Examples:
         >>> from whorl import measured
@@ -63,18 +69,28 @@ def write(finding: Finding, path: str | Path) -> Path:
 def render(finding: Finding) -> str:
     """The page as HTML."""
     loop = finding.leading
-    rows = "".join(f"<tr><th scope='row'>{_safe(name)}</th><td>{_safe(text)}</td></tr>" for name, text in words.details(finding, loop))
+    rows = "".join(
+        f"<tr><th scope='row'>{_safe(name)}</th><td>{_safe(text)}</td></tr>"
+        for name, text in words.details(finding, loop)
+    )
     notes = "".join(f"<p>{_safe(text)}</p>" for text in words.notes(finding))
     shown = "".join(_figure(number, *panel) for number, panel in enumerate(_panels(finding)))
     source = Path(finding.source).name if finding.source else "arrays"
-    whose = f", sample {loop.sample}, the clearest of {len(finding.loops)}" if len(finding.loops) > 1 else ""
+    whose = (
+        f", sample {loop.sample}, the clearest of {len(finding.loops)}"
+        if len(finding.loops) > 1
+        else ""
+    )
     title = _safe(words.headline(finding))
     return (
-        f"<!doctype html>\n<html lang='en'><head><meta charset='utf-8'><meta name='viewport' content='width=device-width, initial-scale=1'>"
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"><meta name="referrer" content="no-referrer">'
+        "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'><meta name='viewport' "
+        "content='width=device-width, initial-scale=1'>"
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"><meta name="referrer" '
+        'content="no-referrer">'
         f"<title>{title}</title><style>{STYLE}</style></head>\n"
         f"<body><main><p class='source'>{_safe(source + whose)}</p>\n<h1>{title}</h1>\n"
-        f"<p class='reason'>{_safe(words.reason(finding))}</p>\n<table><tbody>{rows}</tbody></table>\n"
+        "<p "
+        f"class='reason'>{_safe(words.reason(finding))}</p>\n<table><tbody>{rows}</tbody></table>\n"
         + (f"<div class='notes' role='note'>{notes}</div>\n" if notes else "")
         + f"<div class='grid'>{shown}</div>\n<footer>{FOOT}</footer></main></body></html>\n"
     )
@@ -86,19 +102,28 @@ def _panels(finding: Finding) -> list[tuple[str, str, tuple[int, int], Callable[
     panels: list[tuple[str, str, tuple[int, int], Callable[[Any], None]]] = [
         (
             "The path of a residual",
-            "A residual of size one decays to the cross. The solid line is the fitted loop, thin lines are replicates.",
+            (
+                "A residual of size one decays to the cross. The solid line is the fitted loop, thin "
+                "lines are replicates."
+            ),
             (1, 1),
             lambda axes: figures.spiral(axes, loop),
         ),
         (
             "The loop in two parts",
-            "Rows move, columns drive. Orange raises, blue lowers, on one scale; what stands in the right matrix turns.",
+            (
+                "Rows move, columns drive. Orange raises, blue lowers, on one scale; what stands in "
+                "the right matrix turns."
+            ),
             (1, 2),
             lambda pair: figures.parts(pair, loop, samples, outputs),
         ),
         (
             "Eigenvalues",
-            "To the right: faster decay. Off the line: rotation. Ellipses hold 95 of 100 replicates.",
+            (
+                "To the right: faster decay. Off the line: rotation. Ellipses hold 95 of 100 "
+                "replicates."
+            ),
             (1, 1),
             lambda axes: figures.eigenvalues(axes, loop, finding.time_unit),
         ),
@@ -112,7 +137,9 @@ def _panels(finding: Finding) -> list[tuple[str, str, tuple[int, int], Callable[
     return panels if loop.fit.rank > 1 else panels[1:]
 
 
-def _figure(number: int, title: str, caption: str, shape: tuple[int, int], draw: Callable[[Any], None]) -> str:
+def _figure(
+    number: int, title: str, caption: str, shape: tuple[int, int], draw: Callable[[Any], None]
+) -> str:
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
@@ -120,11 +147,20 @@ def _figure(number: int, title: str, caption: str, shape: tuple[int, int], draw:
         figure = Figure(figsize=(5.2, 3.9 if shape == (1, 1) else 3.1), layout="constrained")
         draw(figure.subplots(*shape))
         text = io.StringIO()
-        figure.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+        figure.savefig(
+            text,
+            format="svg",
+            transparent=True,
+            metadata={"Date": None, "Creator": None, "Format": None, "Type": None},
+        )
     drawing = text.getvalue()
     drawing = drawing[drawing.index("<svg") :].replace(figures.INK, "currentColor")
     # Identifiers of two drawings on one page must not meet.
-    drawing = drawing.replace('id="', f'id="p{number}-').replace('href="#', f'href="#p{number}-').replace("url(#", f"url(#p{number}-")
+    drawing = (
+        drawing.replace('id="', f'id="p{number}-')
+        .replace('href="#', f'href="#p{number}-')
+        .replace("url(#", f"url(#p{number}-")
+    )
     drawing = drawing.replace("<svg ", f'<svg role="img" aria-label="{_safe(title)}" ', 1)
     return f"<figure>{drawing}<figcaption><strong>{_safe(title)}.</strong> {_safe(caption)}</figcaption></figure>\n"
 
@@ -137,28 +173,62 @@ def _pdf(finding: Finding) -> bytes:
         figure = Figure(figsize=(8.27, 11.69))
         text = words.verdict(finding)
         wrapped = "\n".join(_wrapped(line) for line in text.splitlines())
-        figure.text(0.07, 0.965, wrapped, va="top", family="monospace", fontsize=7, color=figures.INK, parse_math=False)
+        figure.text(
+            0.07,
+            0.965,
+            wrapped,
+            va="top",
+            family="monospace",
+            fontsize=7,
+            color=figures.INK,
+            parse_math=False,
+        )
         top = 0.95 - 0.0105 * (wrapped.count("\n") + 1)
-        grids = figure.add_gridspec(2, 2, left=0.1, right=0.96, bottom=0.06, top=max(top, 0.5), hspace=0.3, wspace=0.3)
-        for place, (title, _, shape, draw) in zip([(0, 0), (0, 1), (1, 0), (1, 1)], _panels(finding), strict=False):
+        grids = figure.add_gridspec(
+            2, 2, left=0.1, right=0.96, bottom=0.06, top=max(top, 0.5), hspace=0.3, wspace=0.3
+        )
+        for place, (title, _, shape, draw) in zip(
+            [(0, 0), (0, 1), (1, 0), (1, 1)], _panels(finding), strict=False
+        ):
             axes: Any = grids[place].subgridspec(*shape).subplots()
             draw(axes)
             if shape == (1, 1):
                 axes.set_title(title, pad=18)
         content = io.BytesIO()
-        figure.savefig(content, format="pdf", metadata={"CreationDate": None, "Title": words.headline(finding)})
+        figure.savefig(
+            content, format="pdf", metadata={"CreationDate": None, "Title": words.headline(finding)}
+        )
     return content.getvalue()
 
 
 def _wrapped(line: str) -> str:
     import textwrap
 
-    return textwrap.fill(line, 118, subsequent_indent=" " * 13, drop_whitespace=True, replace_whitespace=False) if line else ""
+    return (
+        textwrap.fill(
+            line, 118, subsequent_indent=" " * 13, drop_whitespace=True, replace_whitespace=False
+        )
+        if line
+        else ""
+    )
 
 
 def _ink() -> dict[Any, Any]:
-    inked = ("text.color", "axes.edgecolor", "axes.labelcolor", "axes.titlecolor", "xtick.color", "ytick.color")
-    plain = {"axes.spines.top": False, "axes.spines.right": False, "axes.facecolor": "none", "figure.facecolor": "none", "font.size": 9}
+    inked = (
+        "text.color",
+        "axes.edgecolor",
+        "axes.labelcolor",
+        "axes.titlecolor",
+        "xtick.color",
+        "ytick.color",
+    )
+    plain = {
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.facecolor": "none",
+        "figure.facecolor": "none",
+        "font.size": 9,
+    }
     return {**dict.fromkeys(inked, figures.INK), **plain, "axes.titlesize": 9}
 
 

@@ -17,9 +17,12 @@ Numbers = Any  # whatever NumPy can make an array of numbers from
 
 
 def read(path: str | Path, *, time_scale: float = 1.0) -> Measurements:
-    """Read measurements from a CSV or Parquet file in wide or long form; see `layout` for the columns.
+    """Read measurements from a CSV or Parquet file in wide or long form.
 
-    Velocities are divided by `time_scale`: the time that passed while the recorded change took place.
+    See `layout` for the columns.
+
+    Velocities are divided by `time_scale`: the time that passed while the recorded change took
+    place.
 
     Examples:
         >>> from whorl import measured
@@ -37,7 +40,9 @@ def read(path: str | Path, *, time_scale: float = 1.0) -> Measurements:
         intake = Intake(plan.samples, plan.outputs, drives, scale)
         for batch in portions:
             intake.add(_wide_rows(batch, plan), batch.first)
-        return intake.finish(str(table.path), {role: list(names) for role, names in plan.roles.items()})
+        return intake.finish(
+            str(table.path), {role: list(names) for role, names in plan.roles.items()}
+        )
     except TableError as fault:
         raise table.named(fault) from None
 
@@ -52,7 +57,9 @@ def collect(
     uncertainty: Numbers | None = None,
     time_scale: float = 1.0,
 ) -> Measurements:
-    """Take measurements from arrays: `(rows, outputs)`, or `(rows, samples, outputs)` where samples were driven and read together.
+    """Take measurements from arrays.
+
+    `(rows, outputs)`, or `(rows, samples, outputs)` where samples were driven and read together.
 
     Examples:
         >>> from whorl import measured
@@ -63,22 +70,34 @@ def collect(
     """
     velocity = _array("velocities", velocities)
     if velocity.ndim not in (2, 3):
-        raise ValueError(f"velocities must have shape (rows, outputs) or (rows, samples, outputs), but the shape is {velocity.shape}")
+        raise ValueError(
+            "velocities must have shape (rows, outputs) or (rows, samples, outputs), but the "
+            f"shape is {velocity.shape}"
+        )
     drives = {
         name: _array(argument, value, velocity.shape)
-        for name, argument, value in (("residual", "residuals", residuals), ("potential", "potentials", potentials))
+        for name, argument, value in (
+            ("residual", "residuals", residuals),
+            ("potential", "potentials", potentials),
+        )
         if value is not None
     }
     if not drives:
-        raise ValueError("residuals must be given where there are no potentials, but both are missing")
+        raise ValueError(
+            "residuals must be given where there are no potentials, but both are missing"
+        )
     if velocity.shape[-1] < 2:
-        raise ValueError(f"velocities must have at least 2 outputs, but they have {velocity.shape[-1]}")
+        raise ValueError(
+            f"velocities must have at least 2 outputs, but they have {velocity.shape[-1]}"
+        )
     rows, outputs = len(velocity), velocity.shape[-1]
     samples = velocity.shape[1] if velocity.ndim == 3 else 1
     cube = (rows, samples, outputs)
     labels = None if sample is None else _check.numpy("sample", sample)
     if labels is not None and labels.shape != (rows,):
-        raise ValueError(f"sample must have one label a row, {rows}, but its shape is {labels.shape}")
+        raise ValueError(
+            f"sample must have one label a row, {rows}, but its shape is {labels.shape}"
+        )
     runs = None if repeat is None else _array("repeat", repeat, (rows,))
     precision = None if uncertainty is None else _precision(uncertainty, velocity.shape)
     intake = Intake(samples, outputs, tuple(drives), _scale(time_scale))
@@ -88,20 +107,32 @@ def collect(
             intake.add(Rows(velocity.reshape(cube), fields, precision, labels, runs))
         return intake.finish("")
     except TableError as fault:
-        places = [*([f"row {fault.row}"] if fault.row is not None else []), *([fault.column] if fault.column else [])]
+        places = [
+            *([f"row {fault.row}"] if fault.row is not None else []),
+            *([fault.column] if fault.column else []),
+        ]
         raise ValueError(f"{', '.join(places)}: {fault}" if places else str(fault)) from None
 
 
 def _wide_rows(batch: Batch, plan: Layout) -> Rows:
     cube = (batch.rows, plan.samples, plan.outputs)
-    fields = {role: np.stack([batch.columns[name] for name in names], axis=-1) for role, names in plan.roles.items()}
-    sample, repeat = (batch.columns[plan.keys[key]] if key in plan.keys else None for key in ("sample", "repeat"))
+    fields = {
+        role: np.stack([batch.columns[name] for name in names], axis=-1)
+        for role, names in plan.roles.items()
+    }
+    sample, repeat = (
+        batch.columns[plan.keys[key]] if key in plan.keys else None for key in ("sample", "repeat")
+    )
     drives = {role: fields[role].reshape(cube) for role in DRIVES if role in fields}
     state = {name: batch.columns[name] for name in plan.state}
-    return Rows(fields["velocity"].reshape(cube), drives, fields.get("uncertainty"), sample, repeat, state)
+    return Rows(
+        fields["velocity"].reshape(cube), drives, fields.get("uncertainty"), sample, repeat, state
+    )
 
 
-def _long(table: Table, plan: Layout, portions: Iterator[Batch], drives: tuple[str, ...], scale: float) -> Measurements:
+def _long(
+    table: Table, plan: Layout, portions: Iterator[Batch], drives: tuple[str, ...], scale: float
+) -> Measurements:
     intake, pattern = None, None
     for batch in _whole_measurements(portions):
         if intake is None or pattern is None:
@@ -112,7 +143,9 @@ def _long(table: Table, plan: Layout, portions: Iterator[Batch], drives: tuple[s
     if intake is None or pattern is None:
         raise TableError("the table must have at least 12 measurements, but it has none", row=0)
     with pattern.counted(0):
-        return intake.finish(str(table.path), {role: list(names) for role, names in plan.roles.items()})
+        return intake.finish(
+            str(table.path), {role: list(names) for role, names in plan.roles.items()}
+        )
 
 
 def _whole_measurements(portions: Iterator[Batch]) -> Iterator[Batch]:
@@ -123,7 +156,9 @@ def _whole_measurements(portions: Iterator[Batch]) -> Iterator[Batch]:
         names = whole.columns["measurement"]
         changes = np.flatnonzero(names[1:] != names[:-1])
         cut = int(changes[-1]) + 1 if len(changes) else 0
-        rest = Batch(whole.first + cut, {name: values[cut:] for name, values in whole.columns.items()})
+        rest = Batch(
+            whole.first + cut, {name: values[cut:] for name, values in whole.columns.items()}
+        )
         if cut:
             yield Batch(whole.first, {name: values[:cut] for name, values in whole.columns.items()})
     if rest is not None:
@@ -131,26 +166,47 @@ def _whole_measurements(portions: Iterator[Batch]) -> Iterator[Batch]:
 
 
 def _joined(one: Batch, other: Batch) -> Batch:
-    return Batch(one.first, {name: np.concatenate([values, other.columns[name]]) for name, values in one.columns.items()})
+    return Batch(
+        one.first,
+        {
+            name: np.concatenate([values, other.columns[name]])
+            for name, values in one.columns.items()
+        },
+    )
 
 
 class _Pattern:
-    """The lines that make up one measurement, as the first one has them; all others must be alike."""
+    """The lines that make up one measurement, as the first one has them.
+
+    All others must be alike.
+    """
 
     def __init__(self, batch: Batch, plan: Layout) -> None:
         names = batch.columns["measurement"]
         self.plan = plan
         self.lines = int(np.argmax(names != names[0])) or len(names)
         self.output = batch.columns["output"][: self.lines]
-        sample = batch.columns["sample"][: self.lines] if "sample" in plan.keys else np.full(self.lines, "")
+        sample = (
+            batch.columns["sample"][: self.lines]
+            if "sample" in plan.keys
+            else np.full(self.lines, "")
+        )
         self.sample = sample if len(set(sample)) > 1 else None
         self.samples = len(set(sample))
         self.outputs = self.lines // self.samples
         if self.lines % self.samples:
             counts = f"{self.lines} lines for {self.samples} samples"
-            raise TableError(f"every sample must have the same outputs, but there are {counts}", row=batch.first, column="sample")
+            raise TableError(
+                f"every sample must have the same outputs, but there are {counts}",
+                row=batch.first,
+                column="sample",
+            )
         if self.outputs < 2:
-            raise TableError("a measurement must have at least 2 outputs, but it has 1", row=batch.first, column="output")
+            raise TableError(
+                "a measurement must have at least 2 outputs, but it has 1",
+                row=batch.first,
+                column="output",
+            )
 
     def rows(self, batch: Batch) -> Rows:
         """Lines as rows of whole measurements."""
@@ -159,15 +215,33 @@ class _Pattern:
         same = np.repeat(names[:: self.lines], self.lines)[: len(names)]
         self._alike(batch, "measurement", names != same, "the lines of one measurement")
         if batch.rows % self.lines:
-            raise TableError(_short(self.lines), row=batch.first + batch.rows - 1, column="measurement", counted=True)
-        self._alike(batch, "output", batch.columns["output"] != np.tile(self.output, count), "the order of the outputs")
+            raise TableError(
+                _short(self.lines),
+                row=batch.first + batch.rows - 1,
+                column="measurement",
+                counted=True,
+            )
+        self._alike(
+            batch,
+            "output",
+            batch.columns["output"] != np.tile(self.output, count),
+            "the order of the outputs",
+        )
         labels = batch.columns.get("sample")
         if self.sample is not None and labels is not None:
-            self._alike(batch, "sample", labels != np.tile(self.sample, count), "the order of the samples")
+            self._alike(
+                batch, "sample", labels != np.tile(self.sample, count), "the order of the samples"
+            )
         cube = (count, self.samples, self.outputs)
-        drives = {role: batch.columns[role].reshape(cube) for role in DRIVES if role in self.plan.roles}
+        drives = {
+            role: batch.columns[role].reshape(cube) for role in DRIVES if role in self.plan.roles
+        }
         velocity = batch.columns[self.plan.roles["velocity"][0]].reshape(cube)
-        uncertainty = batch.columns["uncertainty"].reshape(count, -1) if "uncertainty" in self.plan.roles else None
+        uncertainty = (
+            batch.columns["uncertainty"].reshape(count, -1)
+            if "uncertainty" in self.plan.roles
+            else None
+        )
         sample = None if self.sample is not None or labels is None else labels[:: self.lines]
         repeat = batch.columns["repeat"][:: self.lines] if "repeat" in self.plan.keys else None
         return Rows(velocity, drives, uncertainty, sample, repeat)
@@ -186,10 +260,15 @@ class _Pattern:
         if differs.any():
             row = int(np.argmax(differs))
             if column == "measurement":
-                raise TableError(_short(self.lines), row=batch.first + row, column=column, counted=True)
+                raise TableError(
+                    _short(self.lines), row=batch.first + row, column=column, counted=True
+                )
             here = batch.columns[column][row]
             raise TableError(
-                f"{what} must be that of the first measurement, but here is {here}", row=batch.first + row, column=column, counted=True
+                f"{what} must be that of the first measurement, but here is {here}",
+                row=batch.first + row,
+                column=column,
+                counted=True,
             )
 
 
@@ -198,23 +277,38 @@ def _short(lines: int) -> str:
 
 
 def _scale(time_scale: float) -> float:
-    if not isinstance(time_scale, int | float | np.number) or isinstance(time_scale, bool) or not 0 < time_scale <= float_info.max:
-        raise ValueError(f"time_scale must be a number greater than 0, but it is {_check.shown(time_scale)}")
+    if (
+        not isinstance(time_scale, int | float | np.number)
+        or isinstance(time_scale, bool)
+        or not 0 < time_scale <= float_info.max
+    ):
+        raise ValueError(
+            f"time_scale must be a number greater than 0, but it is {_check.shown(time_scale)}"
+        )
     return float(time_scale)
 
 
 def _precision(uncertainty: Numbers, shape: tuple[int, ...]) -> np.ndarray:
     values = _array("uncertainty", uncertainty)
     if values.shape not in ((), (shape[0],), shape):
-        raise ValueError(f"uncertainty must be one number, one a row or one a value, but its shape is {values.shape}")
-    return np.broadcast_to(values, shape[:1])[:, None] if values.ndim < 2 else values.reshape(shape[0], -1)
+        raise ValueError(
+            "uncertainty must be one number, one a row or one a value, but its shape is "
+            f"{values.shape}"
+        )
+    return (
+        np.broadcast_to(values, shape[:1])[:, None]
+        if values.ndim < 2
+        else values.reshape(shape[0], -1)
+    )
 
 
 def _array(name: str, value: Numbers, shape: tuple[int, ...] | None = None) -> np.ndarray:
     try:
         result = np.asarray(value)
     except ValueError as ragged:
-        raise ValueError(f"{name} must be a rectangular array of numbers, but its rows have different lengths") from ragged
+        raise ValueError(
+            f"{name} must be a rectangular array of numbers, but its rows have different lengths"
+        ) from ragged
     if result.dtype.kind not in "fiub":
         raise ValueError(f"{name} must hold real numbers, but its type is {result.dtype}")
     result = result.astype(np.float64)
@@ -222,5 +316,8 @@ def _array(name: str, value: Numbers, shape: tuple[int, ...] | None = None) -> n
         raise ValueError(f"{name} must have shape {shape}, but its shape is {result.shape}")
     if not np.isfinite(result).all():
         where = tuple(int(place) for place in np.argwhere(~np.isfinite(result))[0])
-        raise ValueError(f"{name} must be finite, but entry {where[0] if len(where) == 1 else where} is {result[where]}")
+        raise ValueError(
+            f"{name} must be finite, but entry {where[0] if len(where) == 1 else where} is "
+            f"{result[where]}"
+        )
     return result

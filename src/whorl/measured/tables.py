@@ -1,4 +1,7 @@
-"""CSV and Parquet in batches, so that a table may be larger than memory; and where in it a bad value stands."""
+"""CSV and Parquet in batches, so that a table may be larger than memory.
+
+And where in it a bad value stands.
+"""
 
 import csv
 import itertools
@@ -26,10 +29,18 @@ NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 class TableError(ValueError):
     """What is wrong with a table, and where: the row counts from 0, and `column` is a name.
 
-    `counted` says that the row is a line of the file already, where a measurement takes several lines.
+    `counted` says that the row is a line of the file already, where a measurement takes several
+    lines.
     """
 
-    def __init__(self, sentence: str, *, row: int | None = None, column: str | None = None, counted: bool = False) -> None:
+    def __init__(
+        self,
+        sentence: str,
+        *,
+        row: int | None = None,
+        column: str | None = None,
+        counted: bool = False,
+    ) -> None:
         super().__init__(sentence)
         self.row: int | None = row
         self.column: str | None = column
@@ -57,21 +68,32 @@ class Table:
         with self.path.open("rb") as file:
             start = file.read(4)
         if not start:
-            raise ValueError(f"{self.path}, line 1: the file must have a header line that names its columns, but it is empty")
+            raise ValueError(
+                f"{self.path}, line 1: the file must have a header line that names its columns, "
+                "but it is empty"
+            )
         self.parquet: bool = start == b"PAR1"
         self.delimiter: str = ","
         self.names: list[str] = self._parquet_names() if self.parquet else self._header()
         twice = [name for name, count in Counter(self.names).items() if count > 1]
         if len(self.names) > COLUMNS:
-            raise ValueError(f"{self.path}, line 1: the table must have at most {COLUMNS} columns, but it has {len(self.names)}")
+            raise ValueError(
+                f"{self.path}, line 1: the table must have at most {COLUMNS} columns, but it has "
+                f"{len(self.names)}"
+            )
         if twice:
-            raise ValueError(f"{self.path}, line 1, column {twice[0]}: names must be unique, but it stands there twice")
+            raise ValueError(
+                f"{self.path}, line 1, column {twice[0]}: names must be unique, but it stands "
+                "there twice"
+            )
 
     def named(self, fault: TableError) -> ValueError:
         """A fault as a sentence that names file, line and column."""
         places = [str(self.path)]
         if fault.row is not None:
-            places.append(f"row {fault.row + 1}" if self.parquet else f"line {self._line(fault.row)}")
+            places.append(
+                f"row {fault.row + 1}" if self.parquet else f"line {self._line(fault.row)}"
+            )
         if fault.column is not None:
             places.append(f"column {fault.column}")
         return ValueError(f"{', '.join(places)}: {fault}")
@@ -79,7 +101,11 @@ class Table:
     def batches(self, numbers: list[str], labels: list[str]) -> Iterator[Batch]:
         """The rows, a batch at a time. What is not a number where one is due is a `TableError`."""
         first = 0
-        tables = self._parquet_batches(numbers, labels) if self.parquet else self._csv_batches(numbers, labels)
+        tables = (
+            self._parquet_batches(numbers, labels)
+            if self.parquet
+            else self._csv_batches(numbers, labels)
+        )
         try:
             for table in tables:
                 columns = {name: _numbers(table.column(name), name, first) for name in numbers}
@@ -88,25 +114,40 @@ class Table:
                     yield Batch(first, columns)
                 first += table.num_rows
         except (pa.ArrowException, OSError) as problem:
-            damaged = TableError("the file must be a whole Parquet file, but a part of it is damaged")
+            damaged = TableError(
+                "the file must be a whole Parquet file, but a part of it is damaged"
+            )
             raise (damaged if self.parquet else self._culprit(first, numbers)) from problem
 
     def _parquet_names(self) -> list[str]:
         try:
             return list(pyarrow.parquet.ParquetFile(self.path).schema_arrow.names)
         except (pa.ArrowException, OSError, UnicodeDecodeError) as problem:
-            raise ValueError(f"{self.path}: the file must be a whole Parquet file, but its end is missing or damaged") from problem
+            raise ValueError(
+                f"{self.path}: the file must be a whole Parquet file, but its end is missing or "
+                "damaged"
+            ) from problem
 
     def _parquet_batches(self, numbers: list[str], labels: list[str]) -> Iterator[Any]:
         size = max(1, BLOCK // (8 * (len(numbers) + len(labels))))
-        # Labels stay as numbers into a list of texts until the texts were seen: a small file can repeat a long one a million times.
-        file = pyarrow.parquet.ParquetFile(self.path, buffer_size=1 << 20, pre_buffer=False, read_dictionary=labels)
+        # Labels stay as numbers into a list of texts until the texts were seen: a small file can
+        # repeat a long one a million times.
+        file = pyarrow.parquet.ParquetFile(
+            self.path, buffer_size=1 << 20, pre_buffer=False, read_dictionary=labels
+        )
         for group in range(file.metadata.num_row_groups):
-            chunks = (file.metadata.row_group(group).column(number) for number in range(file.metadata.num_columns))
+            chunks = (
+                file.metadata.row_group(group).column(number)
+                for number in range(file.metadata.num_columns)
+            )
             for chunk in chunks:
-                if chunk.path_in_schema in {*numbers, *labels} and chunk.total_uncompressed_size > UNPACKED:
+                if (
+                    chunk.path_in_schema in {*numbers, *labels}
+                    and chunk.total_uncompressed_size > UNPACKED
+                ):
                     raise TableError(
-                        f"the column must have at most {UNPACKED} bytes in one row group, but it has {chunk.total_uncompressed_size}: "
+                        f"the column must have at most {UNPACKED} bytes in one row group, but it "
+                        f"has {chunk.total_uncompressed_size}: "
                         "write the file with smaller row groups",
                         column=chunk.path_in_schema,
                     )
@@ -118,26 +159,38 @@ class Table:
         try:
             text = line.decode("utf-8-sig").strip("\r\n")
         except UnicodeDecodeError as problem:
-            raise ValueError(f"{self.path}, line 1: the file must be CSV text in UTF-8 or Parquet, but it is neither") from problem
+            raise ValueError(
+                f"{self.path}, line 1: the file must be CSV text in UTF-8 or Parquet, but it is "
+                "neither"
+            ) from problem
         if "\0" in text or len(line) >= LONGEST:
             raise ValueError(
-                f"{self.path}, line 1: the file must be CSV text or Parquet, but its first line is not text of a reasonable length"
+                f"{self.path}, line 1: the file must be CSV text or Parquet, but its first line is "
+                "not text of a reasonable length"
             )
         self.delimiter = max(",;\t", key=text.count)
         try:
             return [name.strip() for name in next(csv.reader([text], delimiter=self.delimiter), [])]
         except csv.Error as problem:
-            raise ValueError(f"{self.path}, line 1: the file must begin with one line of names, but it cannot be read as CSV") from problem
+            raise ValueError(
+                f"{self.path}, line 1: the file must begin with one line of names, but it cannot "
+                "be read as CSV"
+            ) from problem
 
     def _csv_batches(self, numbers: list[str], labels: list[str]) -> Iterator[Any]:
         types = dict.fromkeys(numbers, pa.float64()) | dict.fromkeys(labels, pa.string())
         try:
             yield from pyarrow.csv.open_csv(
                 self.path,
-                read_options=pyarrow.csv.ReadOptions(block_size=BLOCK, column_names=self.names, skip_rows=1),
+                read_options=pyarrow.csv.ReadOptions(
+                    block_size=BLOCK, column_names=self.names, skip_rows=1
+                ),
                 parse_options=pyarrow.csv.ParseOptions(delimiter=self.delimiter),
                 convert_options=pyarrow.csv.ConvertOptions(
-                    column_types=types, include_columns=[*numbers, *labels], null_values=[], strings_can_be_null=False
+                    column_types=types,
+                    include_columns=[*numbers, *labels],
+                    null_values=[],
+                    strings_can_be_null=False,
                 ),
             )
         except pa.ArrowInvalid as problem:
@@ -159,19 +212,28 @@ class Table:
         return next(itertools.islice((number for number, _ in self._lines()), row, None), row + 2)
 
     def _culprit(self, first: int, numbers: list[str]) -> TableError:
-        """The first row, from `first` on, that cannot be read: the fast reader does not say which."""
+        """The first row, from `first` on, that cannot be read.
+
+        The fast reader does not say which.
+        """
         places = [(self.names.index(name), name) for name in numbers]
         for row, (_, line) in enumerate(self._lines()):
             if row < first:
                 continue
             if len(line) >= LONGEST or b"\0" in line:
-                return TableError("the line must be text of a reasonable length, but it is not", row=row)
+                return TableError(
+                    "the line must be text of a reasonable length, but it is not", row=row
+                )
             try:
                 cells = next(csv.reader([line.decode("utf-8")], delimiter=self.delimiter))
             except (UnicodeDecodeError, csv.Error):
                 return TableError("the line must be CSV text in UTF-8, but it is not", row=row)
             if len(cells) != len(self.names):
-                return TableError(f"the line must have {len(self.names)} values, one for each column, but it has {len(cells)}", row=row)
+                return TableError(
+                    f"the line must have {len(self.names)} values, one for each column, but it has "
+                    f"{len(cells)}",
+                    row=row,
+                )
             for place, name in places:
                 if not NUMBER.fullmatch(cells[place].strip()):
                     return TableError(_unreadable(cells[place]), row=row, column=name)
@@ -185,7 +247,9 @@ def _labels(column: Any, name: str) -> np.ndarray:
         lengths = pyarrow.compute.call_function("binary_length", [texts.cast(pa.string())])
         longest = pyarrow.compute.call_function("max", [lengths]).as_py() or 0
         if longest > LABEL:
-            raise TableError(f"labels must have at most {LABEL} bytes, but one has {longest}", column=name)
+            raise TableError(
+                f"labels must have at most {LABEL} bytes, but one has {longest}", column=name
+            )
     if column.null_count:
         raise TableError("every label must be there, but one is missing", column=name)
     return np.asarray(column.cast(pa.string()), dtype=object)
@@ -193,15 +257,23 @@ def _labels(column: Any, name: str) -> np.ndarray:
 
 def _numbers(column: Any, name: str, first: int) -> np.ndarray:
     if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
-        raise TableError(f"the column must hold numbers, but its type is {column.type}", column=name)
+        raise TableError(
+            f"the column must hold numbers, but its type is {column.type}", column=name
+        )
     if column.null_count:
         raise TableError(
-            "every value must be a number, but one is missing", row=first + int(np.argmax(np.asarray(column.is_null()))), column=name
+            "every value must be a number, but one is missing",
+            row=first + int(np.argmax(np.asarray(column.is_null()))),
+            column=name,
         )
     values = np.asarray(column, dtype=np.float64)
     if not np.isfinite(values).all():
         row = int(np.argmin(np.isfinite(values)))
-        raise TableError(f"every value must be a finite number, but it is {values[row]}", row=first + row, column=name)
+        raise TableError(
+            f"every value must be a finite number, but it is {values[row]}",
+            row=first + row,
+            column=name,
+        )
     return values
 
 

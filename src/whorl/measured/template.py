@@ -13,8 +13,8 @@ REPEATS = 12
 def template(outputs: int = 3, *, repeats: int = REPEATS) -> str:
     """A CSV table in wide form with a good series of residuals, repeated, and empty velocities.
 
-    Each residual raises one output and lowers all others alike. The series excites every direction equally, and twelve repeats of it
-    give the test of reciprocity its full level.
+    Each residual raises one output and lowers all others alike. The series excites every direction
+    equally, and twelve repeats of it give the test of reciprocity its full level.
 
     Examples:
         >>> from whorl import measured
@@ -23,14 +23,24 @@ def template(outputs: int = 3, *, repeats: int = REPEATS) -> str:
     """
     for name, value, least in (("outputs", outputs, 2), ("repeats", repeats, 1)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise ValueError(f"{name} must be a whole number of at least {least}, but it is {value!r}")
+            raise ValueError(
+                f"{name} must be a whole number of at least {least}, but it is {value!r}"
+            )
     numbers = range(1, outputs + 1)
     text = io.StringIO()
-    text.write(",".join(["repeat", *(f"residual_{k}" for k in numbers), *(f"velocity_{k}" for k in numbers)]) + "\n")
+    text.write(
+        ",".join(
+            ["repeat", *(f"residual_{k}" for k in numbers), *(f"velocity_{k}" for k in numbers)]
+        )
+        + "\n"
+    )
     for repeat in range(1, repeats + 1):
         for raised in numbers:
             applied = [0.1 if k == raised else -0.1 / (outputs - 1) for k in numbers]
-            text.write(",".join([str(repeat), *(f"{value:.6g}" for value in applied), *[""] * outputs]) + "\n")
+            text.write(
+                ",".join([str(repeat), *(f"{value:.6g}" for value in applied), *[""] * outputs])
+                + "\n"
+            )
     return text.getvalue()
 
 

@@ -30,7 +30,9 @@ def verdict(finding: Finding) -> str:
     lines += [f"  {name:<11}{text}" for name, text in details(finding, loop)]
     worries = notes(finding)
     lines += [f"  {'note':<11}{text}" for text in worries[:MOST]]
-    lines += [f"  {'note':<11}and {len(worries) - MOST} more like these; --json has all"] * (len(worries) > MOST)
+    lines += [f"  {'note':<11}and {len(worries) - MOST} more like these; --json has all"] * (
+        len(worries) > MOST
+    )
     return "\n".join(lines)
 
 
@@ -63,7 +65,12 @@ def reason(finding: Finding) -> str:
     if finding.turns:
         return f"That it is reciprocal is rejected: p = {finding.p:.2g}, and {finding.alpha:g} was the limit."
     reach = finding.leading.power
-    seen = f" A skew part of {reach.visible:.2g} of the loop would have been seen in four cases of five." if reach else ""
+    seen = (
+        f" A skew part of {reach.visible:.2g} of the loop would have been seen in four cases of "
+        "five."
+        if reach
+        else ""
+    )
     return f"That it is reciprocal is not rejected: p = {finding.p:.2g}, above the limit {finding.alpha:g}.{seen}"
 
 
@@ -71,12 +78,25 @@ def details(finding: Finding, loop: Loop) -> list[tuple[str, str]]:
     """The numbers behind the verdict, a name and a phrase each."""
     unit, spans = finding.time_unit, loop.intervals
     decays = [mode.decay for mode in spans.modes]
-    slow, fast = min(decays, key=lambda rate: rate.estimate), max(decays, key=lambda rate: rate.estimate)
+    slow, fast = (
+        min(decays, key=lambda rate: rate.estimate),
+        max(decays, key=lambda rate: rate.estimate),
+    )
     lines = [
         ("skew part", f"{_range(spans.skewness)} of the loop"),
         ("index", f"{_range(spans.index)}; 1 is reciprocal, 0 only turns"),
-        ("rotation", f"{_range(loop.rotation)} {turn_unit(unit)}" if loop.rotation else "none: every mode decays straight"),
-        ("decay", f"{_range(slow)}" + (f" to {_range(fast)}" if fast is not slow else "") + f" per {unit}; {_grows(loop)}"),
+        (
+            "rotation",
+            f"{_range(loop.rotation)} {turn_unit(unit)}"
+            if loop.rotation
+            else "none: every mode decays straight",
+        ),
+        (
+            "decay",
+            f"{_range(slow)}"
+            + (f" to {_range(fast)}" if fast is not slow else "")
+            + f" per {unit}; {_grows(loop)}",
+        ),
         ("measured", _measured(finding, loop)),
         ("mass", _mass(loop, finding.alpha)),
     ]
@@ -92,17 +112,25 @@ def origin(diagnosis: Diagnosis | None, alpha: float) -> list[str]:
     said = []
     if seen := diagnosis.response:
         own = "not reciprocal either" if seen.p <= alpha else "reciprocal as far as can be seen"
-        said.append(f"the physical response K is {own}: skew part {seen.skewness:.2g} of it, p = {seen.p:.2g}")
+        said.append(
+            f"the physical response K is {own}: skew part {seen.skewness:.2g} of it, p = "
+            f"{seen.p:.2g}"
+        )
         share = seen.adjoint
         said.append(
-            f"of the loop's skew part, {share.estimate:.0%} ({share.low:.0%} to {share.high:.0%}) comes from a way back that does not "
+            f"of the loop's skew part, {share.estimate:.0%} ({share.low:.0%} to {share.high:.0%}) "
+            "comes from a way back that does not "
             "match, the rest from the boundary"
         )
     if diagnosis.boundary is not None and diagnosis.adjoint is None:
-        said.append("the recorded network has one layer, so there is no way back that could mismatch")
+        said.append(
+            "the recorded network has one layer, so there is no way back that could mismatch"
+        )
     elif diagnosis.boundary is not None and diagnosis.adjoint is not None:
         better = BETTER[diagnosis.favoured]
-        misfits = f"they leave {diagnosis.boundary.misfit:.1%} and {diagnosis.adjoint.misfit:.1%} of it"
+        misfits = (
+            f"they leave {diagnosis.boundary.misfit:.1%} and {diagnosis.adjoint.misfit:.1%} of it"
+        )
         said.append(f"{better}; boundary and adjoint: {misfits}")
     return said
 
@@ -119,30 +147,59 @@ def notes(finding: Finding) -> list[str]:
 def _worries(finding: Finding, loop: Loop) -> list[str]:
     said, fit = [], loop.fit
     if fit.rank < len(fit.basis):
-        said.append(f"{len(fit.basis) - fit.rank} of {len(fit.basis)} directions were never excited; nothing is known about them")
+        said.append(
+            f"{len(fit.basis) - fit.rank} of {len(fit.basis)} directions were never excited; "
+            "nothing is known about them"
+        )
     if fit.condition > ILL:
-        said.append(f"the weakest direction was excited {fit.condition:.0f} times less than the strongest")
+        said.append(
+            f"the weakest direction was excited {fit.condition:.0f} times less than the strongest"
+        )
     if loop.record.repeats and not loop.record.by_repeat:
-        said.append(f"{loop.record.repeats} repeats are too few to be resampled as a whole (7 are needed); rows were taken as independent")
+        said.append(
+            f"{loop.record.repeats} repeats are too few to be resampled as a whole (7 are needed); "
+            "rows were taken as independent"
+        )
     if loop.mass.offset > 0.01 and loop.drive == "residual":
-        said.append(f"residuals do not sum to zero: {loop.mass.offset:.1%} of them is the same for all outputs and was left out")
+        said.append(
+            f"residuals do not sum to zero: {loop.mass.offset:.1%} of them is the same for all "
+            "outputs and was left out"
+        )
     if finding.weighted and not 1 / WIDE < fit.scatter < WIDE:
-        said.append(f"the velocities scatter {fit.scatter:.2g} times as much as the stated uncertainty")
+        said.append(
+            f"the velocities scatter {fit.scatter:.2g} times as much as the stated uncertainty"
+        )
     if loop.test is not None and loop.test.retained < 0.5:
-        said.append(f"the order of the measurements lets the test use {loop.test.retained:.0%} of the information; repeat whole series")
+        said.append(
+            f"the order of the measurements lets the test use {loop.test.retained:.0%} of the "
+            "information; repeat whole series"
+        )
     return said
 
 
 def _samples(finding: Finding) -> list[str]:
     rows = [
-        (loop.sample, f"{loop.fit.skewness:.2g}", f"{loop.rotation.estimate:.2g}" if loop.rotation else "none", loop.p)
+        (
+            loop.sample,
+            f"{loop.fit.skewness:.2g}",
+            f"{loop.rotation.estimate:.2g}" if loop.rotation else "none",
+            loop.p,
+        )
         for loop in finding.loops
     ]
     width = max(6, *(len(name) for name, *_ in rows))
     shown = sorted(rows, key=lambda row: row[-1])[:8]
     lines = [f"  {'sample':<{width}}  skew part  rotation  p"]
     lines += [f"  {name:<{width}}  {skew:<9}  {rate:<8}  {p:.2g}" for name, skew, rate, p in shown]
-    return [*lines, *([f"  and {len(rows) - len(shown)} more samples with larger p"] if len(rows) > len(shown) else []), ""]
+    return [
+        *lines,
+        *(
+            [f"  and {len(rows) - len(shown)} more samples with larger p"]
+            if len(rows) > len(shown)
+            else []
+        ),
+        "",
+    ]
 
 
 def _measured(finding: Finding, loop: Loop) -> str:
@@ -158,7 +215,9 @@ def _mass(loop: Loop, alpha: float) -> str:
         return "conserved to round-off"
     size = f"the velocities' sums are {mass.share:.1%} of them, p = {mass.p:.2g}"
     return (
-        f"NOT conserved: outputs gain or lose with what is applied; {size}" if mass.leaks(alpha) else f"conserved within the noise; {size}"
+        f"NOT conserved: outputs gain or lose with what is applied; {size}"
+        if mass.leaks(alpha)
+        else f"conserved within the noise; {size}"
     )
 
 
@@ -178,7 +237,9 @@ def _power(loop: Loop) -> str:
     more = reach.more(repeats)
     if more is None:
         return f"{start}; no number of repeats would make it {reach.chance:.0%}"
-    what = f"{more} more repeats" if repeats else f"the whole series {np.ceil(reach.times):.0f} times"
+    what = (
+        f"{more} more repeats" if repeats else f"the whole series {np.ceil(reach.times):.0f} times"
+    )
     return f"{start}; {what} would make it {reach.chance:.0%}"
 
 
@@ -193,7 +254,9 @@ def _range(interval: Interval | None) -> str:
     # Two digits of the interval's width are enough; what lies below is noise.
     width = interval.high - interval.low
     digits = int(np.clip(1 - np.floor(np.log10(width)), 0, 9)) if 0 < width < 100 else 3
-    return f"{interval.estimate:.{digits}f} ({interval.low:.{digits}f} to {interval.high:.{digits}f})"
+    return (
+        f"{interval.estimate:.{digits}f} ({interval.low:.{digits}f} to {interval.high:.{digits}f})"
+    )
 
 
 def numbers(finding: Finding) -> dict[str, Any]:
@@ -224,7 +287,9 @@ def _loop(loop: Loop) -> dict[str, Any]:
         "p": loop.p if test else None,
         "skewness": _three(spans.skewness),
         "index": _three(spans.index),
-        "modes": [{"decay": _three(mode.decay), "rotation": _three(mode.rotation)} for mode in spans.modes],
+        "modes": [
+            {"decay": _three(mode.decay), "rotation": _three(mode.rotation)} for mode in spans.modes
+        ],
         "loop": (lift @ fit.loop @ lift.T).tolist(),
         "symmetric": (lift @ fit.symmetric @ lift.T).tolist(),
         "skew": (lift @ fit.skew @ lift.T).tolist(),
@@ -233,7 +298,9 @@ def _loop(loop: Loop) -> dict[str, Any]:
         "condition": fit.condition,
         "scatter": fit.scatter,
         "mass": {"share": loop.mass.share, "p": loop.mass.p, "offset": loop.mass.offset},
-        "test": {"groups": test.groups, "retained": test.retained, "smallest_p": test.smallest} if test else None,
+        "test": {"groups": test.groups, "retained": test.retained, "smallest_p": test.smallest}
+        if test
+        else None,
         "power": _reach(reach, loop.record.repeats) if reach else None,
         "origin": _origin(loop.diagnosis),
     }
@@ -256,8 +323,15 @@ def _origin(diagnosis: Diagnosis | None) -> dict[str, Any] | None:
     if diagnosis is None:
         return None
     seen = diagnosis.response
-    response = {"p": seen.p, "skewness": seen.skewness, "adjoint_share": _three(seen.adjoint)} if seen else None
-    models = {name: vars(model) if model else None for name, model in (("boundary", diagnosis.boundary), ("adjoint", diagnosis.adjoint))}
+    response = (
+        {"p": seen.p, "skewness": seen.skewness, "adjoint_share": _three(seen.adjoint)}
+        if seen
+        else None
+    )
+    models = {
+        name: vars(model) if model else None
+        for name, model in (("boundary", diagnosis.boundary), ("adjoint", diagnosis.adjoint))
+    }
     return {"response": response, **models, "favoured": diagnosis.favoured}
 
 

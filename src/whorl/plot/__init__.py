@@ -1,4 +1,6 @@
-"""Pictures of library objects, each a function that returns a matplotlib Figure. matplotlib is imported only when one is drawn."""
+"""Pictures of library objects, each a function that returns a matplotlib Figure. matplotlib is
+imported only when one is drawn.
+"""
 
 from whorl.plot._ledger import waterfall as waterfall
 from whorl.plot._replication import forest as forest

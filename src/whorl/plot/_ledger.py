@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 
 def waterfall(ledger: Ledger) -> "Figure":
-    """Draw how a ledger leads from the native learner's final loss, term by term, to the nonreciprocal learner's.
+    """Draw how a ledger leads from the native learner's final loss, term by term, to the
+    nonreciprocal learner's.
 
     Examples:
         >>> pair = wh.train(net, x, y, policy=wh.adaptive(0.1), epochs=2, seed=0)
@@ -29,20 +30,43 @@ def waterfall(ledger: Ledger) -> "Figure":
     bottoms = np.concatenate([[0.0], ends - terms, [0.0]])
     heights = np.concatenate([[float(ledger.native)], terms, [float(ledger.nonreciprocal)]])
     colours = [WHOLE, *(RISE if term > 0 else FALL for term in terms), WHOLE]
-    # The coloured edge keeps a term visible that is too small for its own height; the signs above the bars make it read in grey.
-    axes.bar(range(6), heights, bottom=bottoms, color=colours, edgecolor=colours, linewidth=1.2, width=0.62, zorder=2)
+    # The coloured edge keeps a term visible that is too small for its own height; the signs above
+    # the bars make it read in grey.
+    axes.bar(
+        range(6),
+        heights,
+        bottom=bottoms,
+        color=colours,
+        edgecolor=colours,
+        linewidth=1.2,
+        width=0.62,
+        zorder=2,
+    )
     levels = np.concatenate([[float(ledger.native)], ends])
     for number, level in enumerate(levels):
-        axes.plot([number + 0.31, number + 0.69], [level, level], color="#999999", linewidth=0.8, zorder=1)
+        axes.plot(
+            [number + 0.31, number + 0.69], [level, level], color="#999999", linewidth=0.8, zorder=1
+        )
     low, high = min(0.0, *(bottoms + heights)), max(*bottoms, *(bottoms + heights))
     reach = (high - low) or 1.0
     for number, (bottom, height) in enumerate(zip(bottoms, heights, strict=True)):
         sign = "+" if 0 < number < 5 else ""
-        axes.text(number, max(bottom, bottom + height) + 0.02 * reach, f"{height:{sign}.2e}", ha="center", va="bottom", fontsize=8)
+        axes.text(
+            number,
+            max(bottom, bottom + height) + 0.02 * reach,
+            f"{height:{sign}.2e}",
+            ha="center",
+            va="bottom",
+            fontsize=8,
+        )
     axes.set_xticks(range(6), ["native\nends", *TERMS, "nonreciprocal\nends"])
     axes.axhline(0, color="black", linewidth=0.8)
     axes.set_ylim(low - (0.04 * reach if low < 0 else 0.0), high + 0.1 * reach)
     axes.set_ylabel("mean loss per sample")
-    axes.set_title(f"gap {float(ledger.gap):+.2e} = the four terms (closure {ledger.closure:.0e})", fontsize=10, pad=10)
+    axes.set_title(
+        f"gap {float(ledger.gap):+.2e} = the four terms (closure {ledger.closure:.0e})",
+        fontsize=10,
+        pad=10,
+    )
     axes.spines[["top", "right"]].set_visible(False)
     return figure

@@ -16,12 +16,15 @@ INSIDE = (2.5, 97.5)  # per cent
 EDGE = 3.0  # what is farther out is drawn here, as an arrow
 
 
-def forest(published: Mapping[str, float], distributions: Mapping[str, Any], *, title: str = "") -> "Figure":
+def forest(
+    published: Mapping[str, float], distributions: Mapping[str, Any], *, title: str = ""
+) -> "Figure":
     """Draw each published value against the distribution of ours, one line a statistic.
 
-    `distributions` holds values under many seeds by name, as `whorl.study.published.distribution` does. A line is scaled by its own
-    central 95 %, on either side of the median, so that statistics of any size stand beside each other; the percentile is that of the
-    published value among ours, ties by half.
+    `distributions` holds values under many seeds by name, as `whorl.study.published.distribution`
+    does. A line is scaled by its own central 95 %, on either side of the median, so that statistics
+    of any size stand beside each other; the percentile is that of the published value among ours,
+    ties by half.
 
     Examples:
         >>> figure = wh.plot.forest({"gap": 0.1}, {"gap": np.random.default_rng(0).normal(size=100)})
@@ -43,7 +46,12 @@ def forest(published: Mapping[str, float], distributions: Mapping[str, Any], *, 
     axes.set_xlabel("distance from our median; the band is our central 95 %")
     _beside(axes, -0.9, "published", 6, color=WHOLE)
     _beside(axes, -0.9, "percentile", 60, color=WHOLE)
-    axes.set_title(title or "published values (diamonds) among ours (bars: 50 and 95 %)", fontsize=10, loc="left", pad=14)
+    axes.set_title(
+        title or "published values (diamonds) among ours (bars: 50 and 95 %)",
+        fontsize=10,
+        loc="left",
+        pad=14,
+    )
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
     return figure
@@ -51,7 +59,10 @@ def forest(published: Mapping[str, float], distributions: Mapping[str, Any], *, 
 
 def _values(name: str, distributions: Mapping[str, Any]) -> np.ndarray:
     if name not in distributions:
-        raise ValueError(f"distributions must hold {name}, but they hold {', '.join(map(str, distributions)) or 'nothing'}")
+        raise ValueError(
+            f"distributions must hold {name}, but they hold "
+            f"{', '.join(map(str, distributions)) or 'nothing'}"
+        )
     values = np.asarray(distributions[name], dtype=float)
     if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all():
         raise ValueError(f"distribution of {name} must be a row of finite numbers, but it is not")
@@ -59,7 +70,9 @@ def _values(name: str, distributions: Mapping[str, Any]) -> np.ndarray:
 
 
 def _line(axes: "Axes", place: int, value: float, ours: np.ndarray) -> None:
-    low, first, middle, third, high = (float(cut) for cut in np.quantile(ours, [0.025, 0.25, 0.5, 0.75, 0.975]))
+    low, first, middle, third, high = (
+        float(cut) for cut in np.quantile(ours, [0.025, 0.25, 0.5, 0.75, 0.975])
+    )
     percentile = 100 * (np.mean(ours < value) + np.mean(ours == value) / 2)
     inside = INSIDE[0] <= percentile <= INSIDE[1]
 
@@ -67,8 +80,22 @@ def _line(axes: "Axes", place: int, value: float, ours: np.ndarray) -> None:
         half = high - middle if x > middle else middle - low
         return (x - middle) / half if half > 0 else float(np.sign(x - middle)) * 2 * EDGE
 
-    axes.plot([scaled(low), scaled(high)], [place, place], color=WHOLE, linewidth=1.2, gid="central 95", zorder=2)
-    axes.plot([scaled(first), scaled(third)], [place, place], color=WHOLE, linewidth=4, gid="central 50", zorder=2)
+    axes.plot(
+        [scaled(low), scaled(high)],
+        [place, place],
+        color=WHOLE,
+        linewidth=1.2,
+        gid="central 95",
+        zorder=2,
+    )
+    axes.plot(
+        [scaled(first), scaled(third)],
+        [place, place],
+        color=WHOLE,
+        linewidth=4,
+        gid="central 50",
+        zorder=2,
+    )
     axes.plot(0, place, "|", color="black", markersize=8, zorder=3)
     at = scaled(value)
     colour, face = (FALL, FALL) if inside else (RISE, "white")

@@ -16,10 +16,13 @@ if TYPE_CHECKING:
 FLOOR = 1e-19  # weaker modes, and modes that are exactly zero, stand here
 
 
-def spectrum(responses: Response | Sequence[Response] | Mapping[str, Any], *, tol: float = 1e-10) -> "Figure":
+def spectrum(
+    responses: Response | Sequence[Response] | Mapping[str, Any], *, tol: float = 1e-10
+) -> "Figure":
     """Draw the eigenvalues of K on the zero-sum fields, relative to the largest, by depth.
 
-    `responses` is one response or several, or the table `responses` of a structural study. Modes above `tol` count towards the rank.
+    `responses` is one response or several, or the table `responses` of a structural study. Modes
+    above `tol` count towards the rank.
 
     Examples:
         >>> figure = wh.plot.spectrum(wh.response(net, x))
@@ -54,23 +57,44 @@ def spectrum(responses: Response | Sequence[Response] | Mapping[str, Any], *, to
     return figure
 
 
-def _modes(axes: "Axes", number: int, shift: float, depth: int, values: np.ndarray, tol: float) -> None:
+def _modes(
+    axes: "Axes", number: int, shift: float, depth: int, values: np.ndarray, tol: float
+) -> None:
     """All modes of one depth, filled where they count, and a line through their medians."""
     colour, marker = SERIES[number % 7], MARKERS[number % 7]
     shown = np.maximum(-np.sort(-np.abs(values) / values[:, :1], axis=1), FLOOR)
     places = np.arange(1, shown.shape[1] + 1) + shift
-    look: dict[str, Any] = {"color": colour, "marker": marker, "linestyle": "", "markersize": 3, "alpha": 0.6}
+    look: dict[str, Any] = {
+        "color": colour,
+        "marker": marker,
+        "linestyle": "",
+        "markersize": 3,
+        "alpha": 0.6,
+    }
     for row in shown:
         kept = row > tol
         axes.plot(places[kept], row[kept], gid=f"kept {depth}", **look)
         if not kept.all():
-            axes.plot(places[~kept], row[~kept], markerfacecolor="white", gid=f"lost {depth}", **look)
-    axes.plot(places, np.median(shown, axis=0), linestyle=LINES[number % 7], color=colour, label=f"depth {depth}", gid="median")
+            axes.plot(
+                places[~kept], row[~kept], markerfacecolor="white", gid=f"lost {depth}", **look
+            )
+    axes.plot(
+        places,
+        np.median(shown, axis=0),
+        linestyle=LINES[number % 7],
+        color=colour,
+        label=f"depth {depth}",
+        gid="median",
+    )
 
 
 def _of_objects(responses: Any) -> dict[int, np.ndarray]:
-    """Eigenvalues by depth, one row a response, as squared singular values of a factor, which keep the weak ones apart."""
-    listed = [responses] if isinstance(responses, Response) else _check.listed("responses", responses)
+    """Eigenvalues by depth, one row a response, as squared singular values of a factor, which keep
+    the weak ones apart.
+    """
+    listed = (
+        [responses] if isinstance(responses, Response) else _check.listed("responses", responses)
+    )
     if not listed:
         raise ValueError("responses must hold at least one response, but it is empty")
     found: dict[int, list[np.ndarray]] = {}
@@ -78,7 +102,9 @@ def _of_objects(responses: Any) -> dict[int, np.ndarray]:
         _check.instance(f"response {number}", one, Response)
         size = one.samples * (one.outputs - 1)
         values = np.linalg.svd(np.asarray(one.factor()), compute_uv=False) ** 2
-        found.setdefault(len(one.system.blocks), []).append(np.concatenate([values, np.zeros(size)])[:size])
+        found.setdefault(len(one.system.blocks), []).append(
+            np.concatenate([values, np.zeros(size)])[:size]
+        )
     return {depth: _even(rows) for depth, rows in found.items()}
 
 
@@ -86,7 +112,9 @@ def _of_table(table: Mapping[str, Any]) -> dict[int, np.ndarray]:
     """The same from the stored matrices of networks with three outputs."""
     wanted = ("family", "depth", "row", "column", "layer_sum")
     if missing := [name for name in wanted if name not in table]:
-        raise ValueError(f"table must have the columns {', '.join(wanted)}, but {missing[0]} is missing")
+        raise ValueError(
+            f"table must have the columns {', '.join(wanted)}, but {missing[0]} is missing"
+        )
     family, depth, row, column, entry = (np.asarray(table[name]) for name in wanted)
     if not entry.size or not np.isfinite(entry).all():
         raise ValueError("table must hold finite entries of responses, but it does not")
@@ -97,7 +125,10 @@ def _of_table(table: Mapping[str, Any]) -> dict[int, np.ndarray]:
         for f in np.unique(family[depth == d]):
             here = (depth == d) & (family == f)
             if here.sum() != size * size or size % 3:
-                raise ValueError(f"table must hold whole matrices over three outputs, but family {f} at depth {d} has {here.sum()} entries")
+                raise ValueError(
+                    f"table must hold whole matrices over three outputs, but family {f} at depth "
+                    f"{d} has {here.sum()} entries"
+                )
             matrix = np.zeros((size, size))
             matrix[row[here], column[here]] = entry[here]
             reduced = basis.T @ matrix @ basis
@@ -107,5 +138,7 @@ def _of_table(table: Mapping[str, Any]) -> dict[int, np.ndarray]:
 
 def _even(rows: list[np.ndarray]) -> np.ndarray:
     if len({row.size for row in rows}) > 1 or any(row[0] <= 0 for row in rows):
-        raise ValueError("responses of one depth must have modes, and equally many, but they have not")
+        raise ValueError(
+            "responses of one depth must have modes, and equally many, but they have not"
+        )
     return np.stack(rows)

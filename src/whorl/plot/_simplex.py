@@ -21,9 +21,12 @@ LOOP = 0.2  # radius of the loop around the middle, along which a portrait measu
 
 
 def spiral(flows: Flow | Mapping[str, Flow], targets: Numbers, *, sample: int = 0) -> "Figure":
-    """Draw how the residual of one sample dies out: in the zero-sum plane, and as the prediction's path on the simplex.
+    """Draw how the residual of one sample dies out.
 
-    `flows` is one flow, or several by name; `targets` are those of the samples that drive them, one row a sample.
+    In the zero-sum plane, and as the prediction's path on the simplex.
+
+    `flows` is one flow, or several by name; `targets` are those of the samples that drive them, one
+    row a sample.
 
     Examples:
         >>> path = wh.flow(net, x, y, wh.repair(), [0.0, 1.0], selected=0)
@@ -39,9 +42,21 @@ def spiral(flows: Flow | Mapping[str, Flow], targets: Numbers, *, sample: int = 
     for name, flow in named.items():
         _check.instance(f"flow {name}".strip(), flow, Flow)
         if flow.residual.shape[2] != 3:
-            raise ValueError(f"flows must have 3 outputs to lie on a triangle, but {name or 'the flow'} has {flow.residual.shape[2]}")
-        paths[name] = np.asarray(flow.residual)[:, _check.index("sample", sample, flow.residual.shape[1])]
-    rows = np.asarray(_check.compositions("targets", np.atleast_2d(np.asarray(targets)), 3, next(iter(named.values())).residual.dtype))
+            raise ValueError(
+                f"flows must have 3 outputs to lie on a triangle, but {name or 'the flow'} has "
+                f"{flow.residual.shape[2]}"
+            )
+        paths[name] = np.asarray(flow.residual)[
+            :, _check.index("sample", sample, flow.residual.shape[1])
+        ]
+    rows = np.asarray(
+        _check.compositions(
+            "targets",
+            np.atleast_2d(np.asarray(targets)),
+            3,
+            next(iter(named.values())).residual.dtype,
+        )
+    )
     target = rows[_check.index("sample", sample, rows.shape[0])]
     figure = Figure(figsize=(7.4, 3.6), layout="constrained")
     _plane(figure.add_subplot(1, 2, 1), paths)
@@ -60,7 +75,14 @@ def _plane(axes: "Axes", paths: dict[str, np.ndarray]) -> None:
     axes.axvline(0, color="#cccccc", linewidth=0.8, zorder=0)
     for number, (name, path) in enumerate(paths.items()):
         across, up = (path @ basis).T
-        axes.plot(across, up, color=SERIES[number % 7], linestyle=LINES[number % 7], label=name or None, gid="path")
+        axes.plot(
+            across,
+            up,
+            color=SERIES[number % 7],
+            linestyle=LINES[number % 7],
+            label=name or None,
+            gid="path",
+        )
         axes.plot(across[0], up[0], "o", color="black", markersize=4)
     axes.set_aspect("equal", adjustable="datalim")
     axes.set_title("residual in the zero-sum plane", fontsize=10)
@@ -72,7 +94,9 @@ def _plane(axes: "Axes", paths: dict[str, np.ndarray]) -> None:
 def _ternary(axes: "Axes", paths: dict[str, np.ndarray], target: np.ndarray) -> None:
     for number, path in enumerate(paths.values()):
         top, left, right = (target - path).T
-        axes.plot(top, left, right, color=SERIES[number % 7], linestyle=LINES[number % 7], gid="path")
+        axes.plot(
+            top, left, right, color=SERIES[number % 7], linestyle=LINES[number % 7], gid="path"
+        )
         axes.plot(top[:1], left[:1], right[:1], "o", color="black", markersize=4)
     axes.plot(*target[:, None], "*", color="black", markersize=10, gid="target")
     axes.grid(color="#dddddd", linewidth=0.5)
@@ -84,8 +108,9 @@ def _ternary(axes: "Axes", paths: dict[str, np.ndarray], target: np.ndarray) -> 
 def phase_portrait(field: Field, *, points: int = 61, density: float = 1.1) -> "Figure":
     r"""Draw the motion under a score field on the simplex of three, coloured by its circulation.
 
-    `field` maps a point, a tuple of one column, to its scores, as in `integrability`. The colour is the exterior derivative $d\omega$ of
-    its one-form, the circulation per area of a small loop: zero everywhere for a gradient. `points` is the number of places along a side.
+    `field` maps a point, a tuple of one column, to its scores, as in `integrability`. The colour is
+    the exterior derivative $d\omega$ of its one-form, the circulation per area of a small loop:
+    zero everywhere for a gradient. `points` is the number of places along a side.
 
     Examples:
         >>> figure = wh.plot.phase_portrait(wh.rock_paper_scissors, points=21)
@@ -93,7 +118,10 @@ def phase_portrait(field: Field, *, points: int = 61, density: float = 1.1) -> "
     from matplotlib.colors import LinearSegmentedColormap, Normalize
     from matplotlib.figure import Figure
 
-    points, density = _check.count("points", points, 8), float(_check.scalar("density", density, above=0.0))
+    points, density = (
+        _check.count("points", points, 8),
+        float(_check.scalar("density", density, above=0.0)),
+    )
     across, up, (rightward, upward), curl = _sampled(field, points)
     largest = float(np.nanmax(np.abs(curl)))
     norm = Normalize(-largest, largest) if largest > 1e-12 else Normalize(-1.0, 1.0)
@@ -118,9 +146,22 @@ def phase_portrait(field: Field, *, points: int = 61, density: float = 1.1) -> "
     axes.plot(across, up, ":", color="black", linewidth=1.2, gid="loop")
     total = float(circulation(field, (jnp.asarray(loop, dtype=_floating()),)))
     total = total if abs(total) > 1e-12 else 0.0
-    figure.colorbar(lines.lines, ax=axes, label=r"circulation per area $d\omega$ ($+$: counter-clockwise)", shrink=0.8)
-    for number, (corner, shift) in enumerate(zip(CORNERS, ((-0.05, -0.04), (0.05, -0.04), (0.0, 0.04)), strict=True)):
-        axes.text(corner[0] + shift[0], corner[1] + shift[1], f"$p_{number + 1}$", ha="center", va="center")
+    figure.colorbar(
+        lines.lines,
+        ax=axes,
+        label=r"circulation per area $d\omega$ ($+$: counter-clockwise)",
+        shrink=0.8,
+    )
+    for number, (corner, shift) in enumerate(
+        zip(CORNERS, ((-0.05, -0.04), (0.05, -0.04), (0.0, 0.04)), strict=True)
+    ):
+        axes.text(
+            corner[0] + shift[0],
+            corner[1] + shift[1],
+            f"$p_{number + 1}$",
+            ha="center",
+            va="center",
+        )
     axes.set_title(rf"$\oint\omega = {total:.3g}$ around the dotted loop", fontsize=10)
     axes.set(aspect="equal", xlim=(-0.12, 1.12), ylim=(-0.1, 0.97))
     axes.set_axis_off()
@@ -141,19 +182,28 @@ def _loop() -> np.ndarray:
 def _columns(flat: np.ndarray) -> np.ndarray:
     """The columns at places of the picture, one a row."""
     second_and_third = np.linalg.solve((CORNERS[1:] - CORNERS[0]).T, (flat - CORNERS[0]).T).T
-    return np.concatenate([1 - second_and_third.sum(axis=1, keepdims=True), second_and_third], axis=1)
+    return np.concatenate(
+        [1 - second_and_third.sum(axis=1, keepdims=True), second_and_third], axis=1
+    )
 
 
 def _sampled(field: Field, points: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Velocity and exterior derivative on a grid over the picture; not a number outside the simplex."""
+    """Velocity and exterior derivative on a grid over the picture.
+
+    Not a number outside the simplex.
+    """
     across, up = np.linspace(0, 1, points), np.linspace(0, CORNERS[2, 1], points)
     columns = _columns(np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2))
     inside = columns.min(axis=1) > 1e-6
-    chosen = jnp.asarray(columns[inside] / columns[inside].sum(axis=1, keepdims=True), dtype=_floating())
+    chosen = jnp.asarray(
+        columns[inside] / columns[inside].sum(axis=1, keepdims=True), dtype=_floating()
+    )
 
     def at(column: jax.Array) -> tuple[jax.Array, jax.Array]:
         (score,) = field((column,))
-        return simplex.velocity(column, jnp.asarray(score)), exterior_derivative(field, (column,))[0, 1]
+        return simplex.velocity(column, jnp.asarray(score)), exterior_derivative(field, (column,))[
+            0, 1
+        ]
 
     moved, turned = (np.asarray(found) for found in jax.vmap(at)(chosen))
     _check.finite("the field", moved, turned)

@@ -1,7 +1,8 @@
 """One self-contained page from the tables, verdicts, audit and figures of a run folder.
 
-Data flows one way: folder -> words, gates, charts, comparison -> page. Nothing is computed here that is not in the folder, but counts and
-histograms. The page asks no network: style, scripts, figures and the chart library are inside it, and its own policy forbids the rest.
+Data flows one way: folder -> words, gates, charts, comparison -> page. Nothing is computed here
+that is not in the folder, but counts and histograms. The page asks no network: style, scripts,
+figures and the chart library are inside it, and its own policy forbids the rest.
 """
 
 from pathlib import Path
@@ -19,8 +20,9 @@ def write(folder: Path, *, unverified: str | None = None) -> Path:
 
     Args:
         folder: A run folder, as `whorl reproduce` and `whorl run` make them.
-        unverified: Why the folder is not to be trusted, in words; the page says it in red. What the page can see by itself (no audit, an
-            audit that failed, a table that is not the one its verdict names) it says in any case.
+        unverified: Why the folder is not to be trusted, in words; the page says it in red. What the
+            page can see by itself (no audit, an audit that failed, a table that is not the one its
+            verdict names) it says in any case.
 
     Returns:
         Where the page is.

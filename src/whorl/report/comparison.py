@@ -31,7 +31,15 @@ class Row:
 
 def studies(run: Run) -> list[Study]:
     """The studies that the paper has numbers for, by their names; none of a quick run."""
-    return [] if run.quick else [s for s in run.studies if s.name in design.PAPER and s.name == s.verdict["study"] == s.kind]
+    return (
+        []
+        if run.quick
+        else [
+            s
+            for s in run.studies
+            if s.name in design.PAPER and s.name == s.verdict["study"] == s.kind
+        ]
+    )
 
 
 def rows(run: Run) -> list[Row]:
@@ -42,7 +50,9 @@ def rows(run: Run) -> list[Row]:
             study=line.study,
             statistic=line.statistic,
             published=line.published,
-            here=alike(line.published, found[line.study][line.statistic]) if line.percentile is not None else line.here,
+            here=alike(line.published, found[line.study][line.statistic])
+            if line.percentile is not None
+            else line.here,
             kind=line.kind,
             verdict=line.verdict,
             agrees=line.agrees,
@@ -57,11 +67,18 @@ def rows(run: Run) -> list[Row]:
 
 def others(run: Run) -> list[str]:
     """Studies with a name of the paper's, but another design than the one that ships."""
-    return [study.name for study in studies(run) if study.design.sha256 != design.shipped(study.name).sha256]
+    return [
+        study.name
+        for study in studies(run)
+        if study.design.sha256 != design.shipped(study.name).sha256
+    ]
 
 
 def alike(printed: str, value: float) -> str:
-    """A value written as another was printed: with its digits after the point, and its power of ten."""
+    """A value written as another was printed.
+
+    With its digits after the point, and its power of ten.
+    """
     mantissa, exponent, power = printed.partition("e")
     digits = len(mantissa.partition(".")[2])
     return f"{value / 10 ** int(power):.{digits}f}e{power}" if exponent else f"{value:.{digits}f}"
@@ -76,10 +93,17 @@ def _key(value: Any) -> float | str:
 
 
 def replication(run: Run, lines: list[Row]) -> list[dict[str, Any]]:
-    """For every statistical number: a histogram of our values over root seeds, with the published value and that of this run."""
+    """For every statistical number.
+
+    A histogram of our values over root seeds, with the published value and that of this run.
+    """
     found = {study.name: study.statistics for study in studies(run)}
     return [
-        _spread(line, published.distribution(line.study)[line.statistic], found[line.study][line.statistic])
+        _spread(
+            line,
+            published.distribution(line.study)[line.statistic],
+            found[line.study][line.statistic],
+        )
         for line in lines
         if line.percentile is not None
     ]
@@ -105,8 +129,10 @@ def _spread(line: Row, values: np.ndarray, here: float) -> dict[str, Any]:
         "here": short(here),
         "inside": line.agrees,
         "summary": (
-            f"The published value {line.published} stands at percentile {line.percentile:.1f} of our {values.size} root seeds, "
-            f"{'inside' if line.agrees else 'outside'} their central 95 %, from {number(float(low))} to {number(float(high))} "
+            f"The published value {line.published} stands at percentile {line.percentile:.1f} of "
+            f"our {values.size} root seeds, "
+            f"{'inside' if line.agrees else 'outside'} their central 95 %, from "
+            f"{number(float(low))} to {number(float(high))} "
             f"with the median {number(float(median))}. This run has {line.here}."
         ),
         "line": [

@@ -101,17 +101,28 @@ def read(folder: Path) -> Run:
     folder = folder.resolve()
     found = layout.read(folder)
     if found.alone:
-        raise ValueError(f"{folder.name} must be a run folder of whorl, but its design.toml makes it the folder of one study")
+        raise ValueError(
+            f"{folder.name} must be a run folder of whorl, but its design.toml makes it the folder "
+            "of one study"
+        )
     places, environment = sorted(found.studies, key=_order), folder / "environment.json"
     if not places or environment not in found.files:
-        raise ValueError(f"{folder.name} must be a run folder of whorl, but it holds no studies and environment.json")
+        raise ValueError(
+            f"{folder.name} must be a run folder of whorl, but it holds no studies and "
+            "environment.json"
+        )
     studies = tuple(_sound(place, found) for place in places)
     audit = _findings(places[0], "folder", found) or []
-    return Run(folder, _object(environment), studies, audit, _figures(folder, "", found), found.strange)
+    return Run(
+        folder, _object(environment), studies, audit, _figures(folder, "", found), found.strange
+    )
 
 
 def _order(place: Path) -> tuple[int, str]:
-    return (design.PAPER.index(place.name) if place.name in design.PAPER else len(design.PAPER), place.name)
+    return (
+        design.PAPER.index(place.name) if place.name in design.PAPER else len(design.PAPER),
+        place.name,
+    )
 
 
 def _sound(place: Path, found: layout.Layout) -> Study:
@@ -119,9 +130,15 @@ def _sound(place: Path, found: layout.Layout) -> Study:
     try:
         return _study(place, found)
     except OSError as wrong:
-        raise ValueError(f"{place.name} must be a finished study, but a file of it cannot be read: {_line(wrong)}") from wrong
+        raise ValueError(
+            f"{place.name} must be a finished study, but a file of it cannot be read: "
+            f"{_line(wrong)}"
+        ) from wrong
     except (AttributeError, LookupError, TypeError) as wrong:
-        raise ValueError(f"{place.name} must be a study as whorl wrote it, but a file of it was changed: {_line(wrong)}") from wrong
+        raise ValueError(
+            f"{place.name} must be a study as whorl wrote it, but a file of it was changed: "
+            f"{_line(wrong)}"
+        ) from wrong
 
 
 def _line(wrong: Exception) -> str:
@@ -131,14 +148,22 @@ def _line(wrong: Exception) -> str:
 
 def _study(place: Path, found: layout.Layout) -> Study:
     if place / "verdict.json" not in found.files:
-        raise ValueError(f"{place.name} must be a finished study, but it has no verdict: run the same command again to finish it")
+        raise ValueError(
+            f"{place.name} must be a finished study, but it has no verdict: run the same command "
+            "again to finish it"
+        )
     verdict = _object(place / "verdict.json")
     for key, kind in VERDICT.items():
         if not isinstance(verdict.get(key), kind):
-            raise ValueError(f"{place.name}/verdict.json must be a verdict of whorl, but its {key} is {verdict.get(key)!r}")
+            raise ValueError(
+                f"{place.name}/verdict.json must be a verdict of whorl, but its {key} is "
+                f"{verdict.get(key)!r}"
+            )
     stored = {name: place / "tables" / f"{name}.parquet" for name in verdict["tables"]}
     stale = tuple(
-        name for name, path in stored.items() if path not in found.files or store.hash_of(path) != verdict["tables"][name].get("sha256")
+        name
+        for name, path in stored.items()
+        if path not in found.files or store.hash_of(path) != verdict["tables"][name].get("sha256")
     )
     statistics = _table(place / "tables" / "statistics.parquet")
     return Study(
@@ -146,7 +171,9 @@ def _study(place: Path, found: layout.Layout) -> Study:
         verdict=verdict,
         design=design.parse(layout.contents(place / "design.toml"), f"{place.name}/design.toml"),
         lock=_object(place / "lock.json"),
-        statistics=dict(zip(statistics["name"].tolist(), statistics["value"].tolist(), strict=True)),
+        statistics=dict(
+            zip(statistics["name"].tolist(), statistics["value"].tolist(), strict=True)
+        ),
         audit=_findings(place, "study", found),
         figures=_figures(place, verdict["kind"], found),
         stale=stale,
@@ -157,9 +184,15 @@ def _object(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(layout.contents(path).decode())
     except (ValueError, RecursionError) as wrong:
-        raise ValueError(f"{path.parent.name}/{path.name} must be JSON in UTF-8, but it cannot be read: {_line(wrong)}") from wrong
+        raise ValueError(
+            f"{path.parent.name}/{path.name} must be JSON in UTF-8, but it cannot be read: "
+            f"{_line(wrong)}"
+        ) from wrong
     if not isinstance(content, dict):
-        raise ValueError(f"{path.parent.name}/{path.name} must hold a JSON object, but it holds {type(content).__name__}")
+        raise ValueError(
+            f"{path.parent.name}/{path.name} must hold a JSON object, but it holds "
+            f"{type(content).__name__}"
+        )
     return content
 
 
@@ -173,14 +206,25 @@ def _findings(place: Path, part: str, inside: layout.Layout) -> list[dict[str, A
     if path not in inside.files:
         return None
     found = _object(path).get(f"{part}_findings")
-    return [one for one in found if isinstance(one, dict) and "claim" in one and "passed" in one] if isinstance(found, list) else None
+    return (
+        [one for one in found if isinstance(one, dict) and "claim" in one and "passed" in one]
+        if isinstance(found, list)
+        else None
+    )
 
 
 def _figures(place: Path, first: str, found: layout.Layout) -> tuple[Figure, ...]:
     """The figures in a folder; the one that tells the study first."""
-    pictures = [path for path in found.files if path.parent == place / "figures" and path.suffix == ".png"]
+    pictures = [
+        path for path in found.files if path.parent == place / "figures" and path.suffix == ".png"
+    ]
     pictures.sort(key=lambda path: (path.stem != first, path.stem))
-    return tuple(Figure(path.stem, path, beside if (beside := path.with_suffix(".pdf")) in found.files else None) for path in pictures)
+    return tuple(
+        Figure(
+            path.stem, path, beside if (beside := path.with_suffix(".pdf")) in found.files else None
+        )
+        for path in pictures
+    )
 
 
 def time_of(path: Path) -> str:

@@ -18,7 +18,9 @@ class Row:
     origin: str
     passed: bool
     margin: str
-    length: float  # of the bar, from 0 to 100: the margin as a share of the larger of value and bound
+    length: (
+        float  # of the bar, from 0 to 100: the margin as a share of the larger of value and bound
+    )
 
 
 def rows(gates: list[dict[str, Any]]) -> list[Row]:
@@ -29,11 +31,23 @@ def rows(gates: list[dict[str, Any]]) -> list[Row]:
 def _row(gate: dict[str, Any]) -> Row:
     wanted = f"{SIGNS[gate['relation']]} {number(gate['bound'])}"
     value = number(gate["value"])
-    return Row(gate["name"], gate["statistic"], value, wanted, gate["origin"], gate["passed"], margin(gate), length(gate))
+    return Row(
+        gate["name"],
+        gate["statistic"],
+        value,
+        wanted,
+        gate["origin"],
+        gate["passed"],
+        margin(gate),
+        length(gate),
+    )
 
 
 def margin(gate: dict[str, Any]) -> str:
-    """By how much, in words: as a number, and as a factor where the value is far below a small bound."""
+    """By how much, in words.
+
+    As a number, and as a factor where the value is far below a small bound.
+    """
     if gate["value"] is None:
         return "no such statistic"
     value, bound, size = gate["value"], gate["bound"], f"{abs(gate['margin']):.3g}"
@@ -64,4 +78,6 @@ def _rounded(factor: float) -> str:
     if factor >= 1e6:
         return f"{factor:.0e}".replace("e+0", "e").replace("e+", "e")
     digits = 1 - math.floor(math.log10(factor))
-    return f"{int(round(factor, digits)):,}".replace(",", "\u202f")  # a thin space that does not break
+    return f"{int(round(factor, digits)):,}".replace(
+        ",", "\u202f"
+    )  # a thin space that does not break

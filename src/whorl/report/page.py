@@ -19,7 +19,8 @@ from whorl.study import layout
 
 CAPTIONS = {
     "concept": "What the words mean: a directed network with conserved flow and the loop around it, a straight and a turning path on one "
-    "loss landscape, and how curvature decides a step. An illustration, computed from small networks.",
+    "loss landscape, and how curvature decides a step. An illustration, computed from small "
+    "networks.",
     "structural": "Identities at round-off by depth, condition numbers and ranks of the joint response, and the two even differences "
     "that fall as the square of the step.",
     "threshold": "Where a turn helps: the share of favourable configurations by imbalance and depth, and the coefficient against the "
@@ -30,7 +31,8 @@ CAPTIONS = {
     "condition, beside controls that look as far and choose among other steps or directions.",
 }
 POLICY = (  # of the page itself: nothing is asked of any network
-    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:; font-src data:; "
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: "
+    "blob:; font-src data:; "
     "base-uri 'none'; form-action 'none'"
 )
 
@@ -40,9 +42,19 @@ def render(run: Run, unverified: str | None = None) -> str:
     try:
         return _rendered(run, unverified)
     # The folder may have been changed in any way, and what breaks then may be anything.
-    except (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError, jinja2.TemplateError) as wrong:
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        OSError,
+        TypeError,
+        ValueError,
+        jinja2.TemplateError,
+    ) as wrong:
         why = " ".join(str(wrong).split())[:200] or type(wrong).__name__
-        raise ValueError(f"{run.folder.name} must hold what whorl wrote, but its page cannot be drawn: {why}") from wrong
+        raise ValueError(
+            f"{run.folder.name} must hold what whorl wrote, but its page cannot be drawn: {why}"
+        ) from wrong
 
 
 def _rendered(run: Run, unverified: str | None) -> str:
@@ -54,7 +66,9 @@ def _rendered(run: Run, unverified: str | None) -> str:
         "studies": [_study(run, study) for study in run.studies],
         "lines": lines,
         "others": comparison.others(run) if lines else [],
-        "replication": charts.replication(choices) if (choices := comparison.replication(run, lines)) else None,
+        "replication": charts.replication(choices)
+        if (choices := comparison.replication(run, lines))
+        else None,
         "figures": [_figure(run, figure) for figure in run.figures],
         "audits": _audits(run),
         "provenance": _provenance(run),
@@ -62,8 +76,14 @@ def _rendered(run: Run, unverified: str | None) -> str:
         "number": words.number,
         "plural": words.plural,
     }
-    probed = any(study["charts"] for study in context["studies"]) or context["replication"] is not None
-    return _templates().get_template("report.html.j2").render(context | {"plotly": plotly() if probed else None})
+    probed = (
+        any(study["charts"] for study in context["studies"]) or context["replication"] is not None
+    )
+    return (
+        _templates()
+        .get_template("report.html.j2")
+        .render(context | {"plotly": plotly() if probed else None})
+    )
 
 
 @cache
@@ -82,7 +102,8 @@ def _templates() -> jinja2.Environment:
 
 def _raw(name: str) -> markupsafe.Markup:
     """A style sheet or script of ours, as it is."""
-    return markupsafe.Markup((resources.files("whorl.report") / "templates" / name).read_text())  # nosec B704 # files of this package
+    # nosec B704 # files of this package
+    return markupsafe.Markup((resources.files("whorl.report") / "templates" / name).read_text())
 
 
 @cache
@@ -99,15 +120,26 @@ def _link(run: Run, path: Path) -> str:
 
 
 def _figure(run: Run, figure: Figure) -> dict[str, Any]:
-    """A figure inside the page, with where its files are. Its size, from the head of the PNG, keeps the page from jumping."""
+    """A figure inside the page, with where its files are.
+
+    Its size, from the head of the PNG, keeps the page from jumping.
+    """
     content = layout.contents(figure.png)
-    whole = len(content) >= 24 and content.startswith(b"\x89PNG")  # of a broken one the words are shown
+    whole = len(content) >= 24 and content.startswith(
+        b"\x89PNG"
+    )  # of a broken one the words are shown
     return {
         "name": figure.name,
-        "caption": CAPTIONS.get(figure.name, f"{figure.name.replace('_', ' ')}, drawn from the tables of this run."),
+        "caption": CAPTIONS.get(
+            figure.name, f"{figure.name.replace('_', ' ')}, drawn from the tables of this run."
+        ),
         "source": f"data:image/png;base64,{base64.b64encode(content).decode()}",
         "size": struct.unpack(">II", content[16:24]) if whole else (600, 400),
-        "links": [(path.suffix[1:].upper(), _link(run, path)) for path in (figure.pdf, figure.png) if path is not None],
+        "links": [
+            (path.suffix[1:].upper(), _link(run, path))
+            for path in (figure.pdf, figure.png)
+            if path is not None
+        ],
     }
 
 
@@ -125,7 +157,9 @@ def _study(run: Run, study: Study) -> dict[str, Any]:
         "state": state,
         "standing": standing,
         "held": len(held),
-        "failed": [(gate["name"], words.failed(gate), words.culprits(study, gate)) for gate in broken],
+        "failed": [
+            (gate["name"], words.failed(gate), words.culprits(study, gate)) for gate in broken
+        ],
         "groups": words.groups(held),
         "closing": words.closing(study),
         "gates": gates.rows(verdict["gates"]),
@@ -136,7 +170,10 @@ def _study(run: Run, study: Study) -> dict[str, Any]:
         "parameters": _parameters(study),
         "sources": len(study.lock.get("sources", {})),
         "finished": time_of(study.folder / "verdict.json"),
-        "files": [(name, _link(run, study.folder / name)) for name in ("design.toml", "lock.json", "verdict.json")],
+        "files": [
+            (name, _link(run, study.folder / name))
+            for name in ("design.toml", "lock.json", "verdict.json")
+        ],
     }
 
 
@@ -144,7 +181,11 @@ def _table(run: Run, study: Study, name: str) -> dict[str, Any]:
     """A stored table: how long it is, and where."""
     paths = [study.folder / "tables" / f"{name}{ending}" for ending in (".parquet", ".csv")]
     rows = study.verdict["tables"][name].get("rows")
-    return {"name": name, "rows": rows, "links": [(path.suffix[1:], _link(run, path)) for path in paths if path.exists()]}
+    return {
+        "name": name,
+        "rows": rows,
+        "links": [(path.suffix[1:], _link(run, path)) for path in paths if path.exists()],
+    }
 
 
 def _parameters(study: Study) -> list[tuple[str, str, str, str]]:
@@ -153,7 +194,9 @@ def _parameters(study: Study) -> list[tuple[str, str, str, str]]:
     shown = []
     for name, entry in study.design.parameters.items():
         value = run[name]
-        text = ", ".join(map(words.number, value)) if isinstance(value, list) else words.number(value)
+        text = (
+            ", ".join(map(words.number, value)) if isinstance(value, list) else words.number(value)
+        )
         quick = "quick run; " if value != entry["value"] else ""
         shown.append((name, text, entry["origin"], f"{quick}{entry.get('note', '')}".rstrip("; ")))
     return shown
@@ -161,9 +204,17 @@ def _parameters(study: Study) -> list[tuple[str, str, str, str]]:
 
 def _audits(run: Run) -> list[dict[str, Any]]:
     """The findings on the folder and on every study; those that failed also by themselves."""
-    parts = [("the folder as a whole", run.audit), *((study.name, study.audit) for study in run.studies)]
+    parts = [
+        ("the folder as a whole", run.audit),
+        *((study.name, study.audit) for study in run.studies),
+    ]
     return [
-        {"name": name, "audited": found is not None, "findings": found or [], "failed": [one for one in found or [] if not one["passed"]]}
+        {
+            "name": name,
+            "audited": found is not None,
+            "findings": found or [],
+            "failed": [one for one in found or [] if not one["passed"]],
+        }
         for name, found in parts
         if found != []
     ]
@@ -173,12 +224,23 @@ def _provenance(run: Run) -> list[tuple[str, str]]:
     """Where and with what the run was made."""
     told = run.environment
     packages = told.get("packages")
-    versions = ", ".join(f"{name} {version}" for name, version in packages.items()) if isinstance(packages, dict) else "not recorded"
+    versions = (
+        ", ".join(f"{name} {version}" for name, version in packages.items())
+        if isinstance(packages, dict)
+        else "not recorded"
+    )
     machine = [str(told[key]) for key in ("processor", "machine", "platform") if told.get(key)]
     return [
         ("whorl", str(told.get("whorl", "not recorded"))),
         ("Python", str(told.get("python", "not recorded"))),
         ("packages", versions),
-        ("machine", "; ".join([*machine, words.plural(told["cores"], "core")] if isinstance(told.get("cores"), int) else machine)),
+        (
+            "machine",
+            "; ".join(
+                [*machine, words.plural(told["cores"], "core")]
+                if isinstance(told.get("cores"), int)
+                else machine
+            ),
+        ),
         ("computed on", str(told.get("device", "not recorded"))),
     ]

@@ -1,4 +1,7 @@
-"""What the page says in words, made from the gates: verdicts, what failed and what did not, and the stamps."""
+"""What the page says in words, made from the gates.
+
+Verdicts, what failed and what did not, and the stamps.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +12,13 @@ from whorl.report.folder import Run, Study
 
 RELATIONS = {"<": "below", "<=": "at most", ">": "above", ">=": "at least", "==": "exactly"}
 SIGNS = {"<": "<", "<=": "≤", ">": ">", ">=": "≥", "==": "="}
-BREAKS: dict[str, np.ufunc] = {"<": np.greater_equal, "<=": np.greater, ">": np.less_equal, ">=": np.less, "==": np.not_equal}
+BREAKS: dict[str, np.ufunc] = {
+    "<": np.greater_equal,
+    "<=": np.greater,
+    ">": np.less_equal,
+    ">=": np.less,
+    "==": np.not_equal,
+}
 ROWS = {  # the rows behind an extreme: where a gate on it was broken
     "structural": {
         "factorisation.max": ("operators", "factorisation"),
@@ -75,7 +84,9 @@ def outcome(verdict: dict[str, Any]) -> tuple[str, str]:
     if expected is None:
         return ("pass" if verdict["verdict"] == "PASS" else "fail"), "nothing was expected"
     if expected == verdict["verdict"]:
-        return ("pass" if expected == "PASS" else "expected"), f"as {'registered' if registered else 'its design expects'}"
+        return (
+            "pass" if expected == "PASS" else "expected"
+        ), f"as {'registered' if registered else 'its design expects'}"
     return "fail", f"but {expected} was {'registered' if registered else 'expected'}"
 
 
@@ -85,7 +96,8 @@ def failed(gate: dict[str, Any]) -> str:
         wanted = f"{RELATIONS[gate['relation']]} {number(gate['bound'])}"
         return f"{gate['statistic']} had to be {wanted}, but this run has no such statistic, which meets no bound."
     return (
-        f"{gate['statistic']} is {number(gate['value'])}, and had to be {RELATIONS[gate['relation']]} {number(gate['bound'])}: "
+        f"{gate['statistic']} is {number(gate['value'])}, and had to be "
+        f"{RELATIONS[gate['relation']]} {number(gate['bound'])}: "
         f"it misses by {number(abs(gate['margin']))}."
     )
 
@@ -100,18 +112,34 @@ def culprits(study: Study, gate: dict[str, Any]) -> str | None:
     sentence = f"{int(broke.sum())} of {broke.size} rows of {place[0]} break it"
     depths, at = np.unique(table["depth"], return_inverse=True)
     counts, sizes = np.bincount(at, weights=broke).astype(int), np.bincount(at)
-    some = [f"{count} of {size} at depth {depth}" for depth, count, size in zip(depths, counts, sizes, strict=True) if count]
+    some = [
+        f"{count} of {size} at depth {depth}"
+        for depth, count, size in zip(depths, counts, sizes, strict=True)
+        if count
+    ]
     none = [str(depth) for depth, count in zip(depths, counts, strict=True) if not count]
-    return f"{sentence}: {listed(some)}{f', none at depth {listed(none)}' if none else ''}." if some else None
+    return (
+        f"{sentence}: {listed(some)}{f', none at depth {listed(none)}' if none else ''}."
+        if some
+        else None
+    )
 
 
 def groups(gates: list[dict[str, Any]]) -> list[tuple[str, list[str]]]:
     """Gates that held, by what they are about."""
-    sorts: dict[str, list[str]] = {"counts of rows": [], "residuals below their bound": [], "other conditions": []}
+    sorts: dict[str, list[str]] = {
+        "counts of rows": [],
+        "residuals below their bound": [],
+        "other conditions": [],
+    }
     for gate in gates:
         small = gate["relation"] in ("<", "<=") and 0 < gate["bound"] <= 1e-3
         which = (
-            "counts of rows" if gate["statistic"].startswith("rows.") else "residuals below their bound" if small else "other conditions"
+            "counts of rows"
+            if gate["statistic"].startswith("rows.")
+            else "residuals below their bound"
+            if small
+            else "other conditions"
         )
         sorts[which].append(gate["name"])
     return [(which, names) for which, names in sorts.items() if names]
@@ -133,13 +161,16 @@ def closing(study: Study) -> str:
 def stamps(run: Run, unverified: str | None) -> list[Stamp]:
     """Everything that takes trust away from the page, the worst first."""
     reasons = [unverified] if unverified else doubts(run)
-    found = [Stamp("unverified", "UNVERIFIED", f"Do not cite this page: {reason}.") for reason in reasons]
+    found = [
+        Stamp("unverified", "UNVERIFIED", f"Do not cite this page: {reason}.") for reason in reasons
+    ]
     if run.quick:
         found.append(
             Stamp(
                 "quick",
                 "QUICK RUN · UNREGISTERED",
-                "A smoke run on fewer families: it shows that everything works, and no number on this page means anything.",
+                "A smoke run on fewer families: it shows that everything works, and no number on "
+                "this page means anything.",
             )
         )
     for study in run.studies:
@@ -151,14 +182,23 @@ def stamps(run: Run, unverified: str | None) -> list[Stamp]:
 
 def doubts(run: Run) -> list[str]:
     """What the page can see by itself that is wrong with the folder."""
-    found = [f"it holds {listed(list(run.strange[:3]))}, which no run writes"] if run.strange else []
+    found = (
+        [f"it holds {listed(list(run.strange[:3]))}, which no run writes"] if run.strange else []
+    )
     if missing := [study.name for study in run.studies if study.audit is None]:
         found.append(f"{listed(missing)} {'was' if len(missing) == 1 else 'were'} never audited")
-    broken = [one["claim"] for study in run.studies for one in study.audit or [] if not one["passed"]]
+    broken = [
+        one["claim"] for study in run.studies for one in study.audit or [] if not one["passed"]
+    ]
     broken += [one["claim"] for one in run.audit if not one["passed"]]
     if broken:
-        found.append(f"{plural(len(broken), 'claim')} did not pass the audit, the first: {broken[0]}")
+        found.append(
+            f"{plural(len(broken), 'claim')} did not pass the audit, the first: {broken[0]}"
+        )
     for study in run.studies:
         if study.stale:
-            found.append(f"{study.name} has other tables than those its verdict was made from: {listed(list(study.stale))}")
+            found.append(
+                f"{study.name} has other tables than those its verdict was made from: "
+                f"{listed(list(study.stale))}"
+            )
     return found

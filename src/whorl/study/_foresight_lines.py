@@ -5,9 +5,13 @@ from whorl.study._lines import BETA, DEPTH, LAYER, PLACE, SCALE, TASKS, TRIAL, W
 TRAJECTORY = "trajectory | key | int64 | | number of the trajectory"
 UPDATE = "update | key | int64 | Appendix C | number of the update"
 ARM = "arm | key | string | | what is chosen from, and what spoils the choice"
-HORIZON = "horizon | key | int64 | | native updates that are looked ahead; -1: to the end of the schedule"
+HORIZON = (
+    "horizon | key | int64 | | native updates that are looked ahead; -1: to the end of the schedule"
+)
 WIDTH = "width | key | int64 | | width of the network"
-LEARNER = "learner | key | string | | reciprocal learner with equal compute: longer, finer or full_batch"
+LEARNER = (
+    "learner | key | string | | reciprocal learner with equal compute: longer, finer or full_batch"
+)
 FORESIGHT: dict[str, tuple[str, ...]] = {
     "tasks": (TRIAL, TASKS),
     "weights": (TRIAL, DEPTH, BETA, LAYER, PLACE, WEIGHT),
@@ -22,7 +26,10 @@ FORESIGHT: dict[str, tuple[str, ...]] = {
         TRIAL,
         UPDATE,
         "action | key | int64 | | number of the action",
-        "error | drawn | float64 | | error of the loss that the noisy arms read, in units of the noise",
+        (
+            "error | drawn | float64 | | error of the loss that the noisy arms read, in units of the "
+            "noise"
+        ),
     ),
     "trajectories": (
         TRAJECTORY,
@@ -36,14 +43,23 @@ FORESIGHT: dict[str, tuple[str, ...]] = {
         "start | computed | float64 | Eq. 5 | mean loss before the first update",
         "final | computed | float64 | Eq. 26 | mean loss of the learner with foresight at the end",
         "native | computed | float64 | Eq. 26 | mean loss of the native learner at the end",
-        "even | computed | float64 | Eq. C3 | what the two senses of the turns do on average, summed over updates",
+        (
+            "even | computed | float64 | Eq. C3 | what the two senses of the turns do on average, "
+            "summed over updates"
+        ),
         "handedness | computed | float64 | Eq. C4 | what the senses that were taken add",
         "step | computed | float64 | Eq. C5 | the cost of steps other than the native ones",
         "drift | computed | float64 | Eq. C6 | native progress from the two states, difference",
-        "smallest | computed | float64 | Eq. 1 | smallest weight of the last states of both learners",
+        (
+            "smallest | computed | float64 | Eq. 1 | smallest weight of the last states of both "
+            "learners"
+        ),
         "gap | derived | float64 | Eq. 26 | final less native: above zero, native ends lower",
         "closure | derived | float64 | Eq. 26 | distance of the four sums from the gap",
-        "departed | derived | int64 | | updates at which another action than the native step was taken",
+        (
+            "departed | derived | int64 | | updates at which another action than the native step was "
+            "taken"
+        ),
     ),
     "choices": (
         TRAJECTORY,
@@ -63,7 +79,10 @@ FORESIGHT: dict[str, tuple[str, ...]] = {
         "upper | derived | float64 | | its upper end",
         "pays | derived | int64 | | 1 where the upper end is below zero",
         "behind | derived | int64 | | trials that end above the native learner",
-        "departed | derived | float64 | | mean share of updates with another action than the native step",
+        (
+            "departed | derived | float64 | | mean share of updates with another action than the "
+            "native step"
+        ),
         "even | derived | float64 | Eq. C3 | mean over trials",
         "handedness | derived | float64 | Eq. C4 | mean over trials",
         "step | derived | float64 | Eq. C5 | mean over trials",
@@ -109,7 +128,10 @@ FORESIGHT: dict[str, tuple[str, ...]] = {
         BETA,
         SCALE,
         "gap | derived | float64 | | mean final loss less that of the native learner",
-        "advantage | derived | float64 | | mean final loss less that of the turns: below zero, this learner wins",
+        (
+            "advantage | derived | float64 | | mean final loss less that of the turns: below zero, "
+            "this learner wins"
+        ),
         "lower | derived | float64 | | lower end of the advantage's 95 % trial-bootstrap interval",
         "upper | derived | float64 | | its upper end",
         "share | derived | float64 | | share of trials in which this learner ends below the turns",

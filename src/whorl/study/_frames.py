@@ -1,4 +1,7 @@
-"""Small things that the kinds of study share: tables as columns, products of keys, stacks of networks, and exact sums."""
+"""Small things that the kinds of study share.
+
+Tables as columns, products of keys, stacks of networks, and exact sums.
+"""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -34,7 +37,10 @@ def joined(tables: Iterable[Table]) -> Table:
 
 
 def ordered(table: Table, *keys: str) -> Table:
-    """Rows sorted by the keys, the first varying slowest. Values of a key keep the order of their first appearance."""
+    """Rows sorted by the keys, the first varying slowest.
+
+    Values of a key keep the order of their first appearance.
+    """
     ranks = []
     for key in keys:
         values, first, inverse = np.unique(table[key], return_index=True, return_inverse=True)
@@ -46,22 +52,31 @@ def ordered(table: Table, *keys: str) -> Table:
 def network(layers: np.ndarray) -> Network:
     """A network from (depth, 3, 3), or a stack of them from (many, depth, 3, 3)."""
     like = Network([np.full((3, 3), 1 / 3)] * layers.shape[-3])
-    net = like.with_blocks([jnp.asarray(layers[..., number, :, :]) for number in range(layers.shape[-3])])
+    net = like.with_blocks(
+        [jnp.asarray(layers[..., number, :, :]) for number in range(layers.shape[-3])]
+    )
     if layers.ndim == 3:
         return net
     # Every network of a stack has its own rates, as `whorl.stack` makes them.
-    return eqx.tree_at(lambda many: many.rates, net, tuple(jnp.ones((len(layers), 3)) for _ in net.rates))
+    return eqx.tree_at(
+        lambda many: many.rates, net, tuple(jnp.ones((len(layers), 3)) for _ in net.rates)
+    )
 
 
 def zero_sum(factor: np.ndarray) -> np.ndarray:
     """A factor (..., samples * 3, m) in zero-sum coordinates (..., samples * 2, m)."""
     *batch, rows, columns = factor.shape
     blocks = factor.reshape(*batch, rows // 3, 3, columns)
-    return np.einsum("ak,...sam->...skm", np.asarray(tangent_basis(3)), blocks).reshape(*batch, rows // 3 * 2, columns)
+    return np.einsum("ak,...sam->...skm", np.asarray(tangent_basis(3)), blocks).reshape(
+        *batch, rows // 3 * 2, columns
+    )
 
 
 def modes(factor: np.ndarray, tol: float) -> tuple[np.ndarray, np.ndarray]:
-    """Rank and condition number of B B^T, from singular values of B: an eigenvalue counts above `tol` times the largest."""
+    """Rank and condition number of B B^T, from singular values of B.
+
+    An eigenvalue counts above `tol` times the largest.
+    """
     values = np.linalg.svd(zero_sum(factor), compute_uv=False) ** 2
     kept = values > tol * values[..., :1]
     rank = kept.sum(axis=-1)
@@ -76,7 +91,11 @@ def column_residual(weights: np.ndarray) -> np.ndarray:
 
 
 def _sum_of_three(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """Correctly rounded: by the errors of two sums where these add up exactly, which is nearly always, else as `exact_sum` does it."""
+    """Correctly rounded.
+
+    By the errors of two sums where these add up exactly, which is nearly always, else as
+    `exact_sum` does it.
+    """
     first, missed = _two_sum(a, b)
     second, missed_too = _two_sum(first, c)
     rest, lost = _two_sum(missed, missed_too)

@@ -1,13 +1,29 @@
-"""What every column of every table is: role, type, equation and meaning. Written into the Parquet schema, and read by people.
+"""What every column of every table is: role, type, equation and meaning.
 
-A line is `name | role | type | equation | meaning`. All quantities are pure numbers: flows are shares of a unit mass.
+Written into the Parquet schema, and read by people.
+
+A line is `name | role | type | equation | meaning`. All quantities are pure numbers: flows are
+shares of a unit mass.
 """
 
 from dataclasses import dataclass
 from functools import cache
 
 from whorl.study._foresight_lines import FORESIGHT
-from whorl.study._lines import BETA, DEPTH, ENTRY, FAMILY, LAYER, PLACE, SCALE, TASKS, TERMS, TRIAL, VECTORS, WEIGHT
+from whorl.study._lines import (
+    BETA,
+    DEPTH,
+    ENTRY,
+    FAMILY,
+    LAYER,
+    PLACE,
+    SCALE,
+    TASKS,
+    TERMS,
+    TRIAL,
+    VECTORS,
+    WEIGHT,
+)
 
 UNIT = "1"
 
@@ -35,31 +51,61 @@ TEXT: dict[str, dict[str, tuple[str, ...]]] = {
             FAMILY,
             DEPTH,
             ENTRY,
-            "layer_sum | computed | float64 | Eq. 13 | entry of the response, summed over layers and columns",
+            (
+                "layer_sum | computed | float64 | Eq. 13 | entry of the response, summed over layers "
+                "and columns"
+            ),
             "gram | computed | float64 | Eq. 12 | the same entry as J M J^T",
         ),
         "operators": (
             FAMILY,
             DEPTH,
             "selected | computed | int64 | Sec. V | sample with the largest residual",
-            "rank | computed | int64 | Sec. VII A | modes of the joint response above the tolerance",
-            "condition | computed | float64 | Sec. VII A | strongest over weakest retained mode of the joint response",
-            "selected_rank | computed | int64 | Sec. V | modes of the selected response above the tolerance",
-            "selected_condition | computed | float64 | Sec. V | its strongest over its weakest retained mode",
-            "factorisation | derived | float64 | Eqs. 12, 13 | relative Frobenius distance of the two routes",
+            (
+                "rank | computed | int64 | Sec. VII A | modes of the joint response above the "
+                "tolerance"
+            ),
+            (
+                "condition | computed | float64 | Sec. VII A | strongest over weakest retained mode of "
+                "the joint response"
+            ),
+            (
+                "selected_rank | computed | int64 | Sec. V | modes of the selected response above the "
+                "tolerance"
+            ),
+            (
+                "selected_condition | computed | float64 | Sec. V | its strongest over its weakest "
+                "retained mode"
+            ),
+            (
+                "factorisation | derived | float64 | Eqs. 12, 13 | relative Frobenius distance of the "
+                "two routes"
+            ),
             "symmetry | derived | float64 | Eq. 12 | relative Frobenius size of the skew part",
         ),
         "modes": (
             FAMILY,
             DEPTH,
             "omega | key | float64 | Eq. 19 | rate of rotation",
-            "real | computed | float64 | Prop. 2 | real part of the eigenvalue of the residual's linearisation",
+            (
+                "real | computed | float64 | Prop. 2 | real part of the eigenvalue of the residual's "
+                "linearisation"
+            ),
             "imag | computed | float64 | Prop. 2 | its imaginary part, not negative",
             VECTORS,
-            "loss_rate | computed | float64 | Eq. 21 | rate of the selected loss as the outputs move",
+            (
+                "loss_rate | computed | float64 | Eq. 21 | rate of the selected loss as the outputs "
+                "move"
+            ),
             "predicted_rate | computed | float64 | Eq. 21 | -alpha times the squared residual",
-            "pair_residual | derived | float64 | Prop. 2 | distance of the eigenvalue from -alpha + i omega",
-            "score_residual | derived | float64 | Eq. 21 | distance of the velocity from the commanded one",
+            (
+                "pair_residual | derived | float64 | Prop. 2 | distance of the eigenvalue from -alpha "
+                "+ i omega"
+            ),
+            (
+                "score_residual | derived | float64 | Eq. 21 | distance of the velocity from the "
+                "commanded one"
+            ),
             "dissipation_residual | derived | float64 | Eq. 21 | distance of the two rates",
         ),
         "trajectory_weights": (
@@ -68,24 +114,43 @@ TEXT: dict[str, dict[str, tuple[str, ...]]] = {
             "update | key | int64 | | updates made",
             LAYER,
             PLACE,
-            "layer_sum | computed | float64 | Eq. 14 | weight of the learner that solves among the outputs",
-            "gauss_newton | computed | float64 | Eq. 17 | weight of the learner that solves among the parameters",
+            (
+                "layer_sum | computed | float64 | Eq. 14 | weight of the learner that solves among the "
+                "outputs"
+            ),
+            (
+                "gauss_newton | computed | float64 | Eq. 17 | weight of the learner that solves among "
+                "the parameters"
+            ),
         ),
         "trajectories": (
             FAMILY,
             DEPTH,
             "update | key | int64 | | updates made",
             "loss | computed | float64 | Eq. 5 | half the squared residual, summed over samples",
-            "discrepancy | derived | float64 | Eq. 17 | largest difference of a weight between the two learners",
-            "column_residual | derived | float64 | Eq. 3 | largest distance of a column sum from one",
+            (
+                "discrepancy | derived | float64 | Eq. 17 | largest difference of a weight between the "
+                "two learners"
+            ),
+            (
+                "column_residual | derived | float64 | Eq. 3 | largest distance of a column sum from "
+                "one"
+            ),
             "smallest | derived | float64 | Eq. 1 | smallest weight",
         ),
         "control_weights": (DEPTH, LAYER, PLACE, WEIGHT),
-        "control_responses": (DEPTH, ENTRY, "response | computed | float64 | Eq. 13 | entry of the response to one even input"),
+        "control_responses": (
+            DEPTH,
+            ENTRY,
+            "response | computed | float64 | Eq. 13 | entry of the response to one even input",
+        ),
         "controls": (
             DEPTH,
             "rank | computed | int64 | Supplement III | modes of the response above the tolerance",
-            "null_response | derived | float64 | Supplement III | size of the answer along the mode between the components",
+            (
+                "null_response | derived | float64 | Supplement III | size of the answer along the "
+                "mode between the components"
+            ),
         ),
         "curvature": (
             "example | key | string | Sec. VI | sign of the coefficient",
@@ -107,14 +172,29 @@ TEXT: dict[str, dict[str, tuple[str, ...]]] = {
             DEPTH,
             BETA,
             "selected | computed | int64 | Eq. 27 | sample with the largest residual",
-            "displacement | computed | float64 | Eq. 25 | squared first-order displacement, all samples",
-            "bending | computed | float64 | Eq. 25 | second-order displacement along the residual, all samples",
-            "selected_displacement | computed | float64 | Eq. 27 | squared displacement of the selected sample",
+            (
+                "displacement | computed | float64 | Eq. 25 | squared first-order displacement, all "
+                "samples"
+            ),
+            (
+                "bending | computed | float64 | Eq. 25 | second-order displacement along the residual, "
+                "all samples"
+            ),
+            (
+                "selected_displacement | computed | float64 | Eq. 27 | squared displacement of the "
+                "selected sample"
+            ),
             "selected_bending | computed | float64 | Eq. 27 | bending of the selected sample",
-            "condition | computed | float64 | Supplement IV | condition number of the selected response",
+            (
+                "condition | computed | float64 | Supplement IV | condition number of the selected "
+                "response"
+            ),
             VECTORS,
             "loss_plus | computed | float64 | Eq. 24 | mean loss after the step with a turn",
-            "loss_minus | computed | float64 | Eq. 24 | mean loss after the step with the opposite turn",
+            (
+                "loss_minus | computed | float64 | Eq. 24 | mean loss after the step with the opposite "
+                "turn"
+            ),
             "loss_still | computed | float64 | Eq. 24 | mean loss after the step without a turn",
             "back_plus | computed | float64 | Eq. 24 | the same with the step reversed: turn",
             "back_minus | computed | float64 | Eq. 24 | step reversed: opposite turn",
@@ -124,16 +204,31 @@ TEXT: dict[str, dict[str, tuple[str, ...]]] = {
             "favourable | derived | int64 | Eq. 25 | 1 where the coefficient is negative",
             "predicted | derived | int64 | Eq. 27 | 1 where the ratio exceeds one",
             "finite | derived | float64 | Eq. 24 | the coefficient from finite steps both ways",
-            "coefficient_residual | derived | float64 | Eq. 24 | relative distance of the two coefficients",
-            "response_residual | derived | float64 | Eq. 21 | distance of the velocity from the commanded one",
-            "column_residual | derived | float64 | Eq. 3 | largest distance of a column sum from one",
+            (
+                "coefficient_residual | derived | float64 | Eq. 24 | relative distance of the two "
+                "coefficients"
+            ),
+            (
+                "response_residual | derived | float64 | Eq. 21 | distance of the velocity from the "
+                "commanded one"
+            ),
+            (
+                "column_residual | derived | float64 | Eq. 3 | largest distance of a column sum from "
+                "one"
+            ),
         ),
         "draws": (
             "draw | key | int64 | Supplement IV | number of the resample of families",
             "auc | derived | float64 | Sec. VII B | area under the ROC curve",
             "accuracy | derived | float64 | Sec. VII B | share of right predictions",
-            "favourable_first | derived | float64 | Sec. VII B | favourable share at the first imbalance",
-            "favourable_last | derived | float64 | Sec. VII B | favourable share at the last imbalance",
+            (
+                "favourable_first | derived | float64 | Sec. VII B | favourable share at the first "
+                "imbalance"
+            ),
+            (
+                "favourable_last | derived | float64 | Sec. VII B | favourable share at the last "
+                "imbalance"
+            ),
         ),
     },
     "horizon": {
@@ -154,7 +249,10 @@ TEXT: dict[str, dict[str, tuple[str, ...]]] = {
             "policy | key | string | Sec. VII C | step-matched or adaptive",
             "flip | key | int64 | Supplement V | 1 where all turns are reversed",
             "start | computed | float64 | Eq. 5 | mean loss before the first update",
-            "final | derived | float64 | Eq. 26 | mean loss of the nonreciprocal learner at the end",
+            (
+                "final | derived | float64 | Eq. 26 | mean loss of the nonreciprocal learner at the "
+                "end"
+            ),
             "native | derived | float64 | Eq. 26 | mean loss of the native learner at the end",
             "gap | derived | float64 | Eq. 26 | their difference: above zero, native ends lower",
             TERMS,
@@ -178,7 +276,10 @@ TEXT: dict[str, dict[str, tuple[str, ...]]] = {
             "trajectory | key | int64 | | number of the trajectory",
             LAYER,
             PLACE,
-            "nonreciprocal | computed | float64 | Eq. C1 | last weight of the nonreciprocal learner",
+            (
+                "nonreciprocal | computed | float64 | Eq. C1 | last weight of the nonreciprocal "
+                "learner"
+            ),
             "native | computed | float64 | Eq. C1 | last weight of the native learner",
         ),
         "trials": (
@@ -194,7 +295,10 @@ TEXT: dict[str, dict[str, tuple[str, ...]]] = {
             "gap_step_matched | derived | float64 | Eq. 26 | mean gap of the step-matched policy",
             "gap_adaptive | derived | float64 | Eq. 26 | mean gap of the adaptive policy",
             "gain | derived | float64 | Sec. VII C | step-matched less adaptive",
-            "lower | derived | float64 | Sec. VII C | lower end of the 95 % trial-bootstrap interval of the gain",
+            (
+                "lower | derived | float64 | Sec. VII C | lower end of the 95 % trial-bootstrap "
+                "interval of the gain"
+            ),
             "upper | derived | float64 | Sec. VII C | its upper end",
         ),
         "draws": (

@@ -1,4 +1,7 @@
-"""Reciprocal learners with the compute of a foresight: native for longer, native with a finer step, and the full-batch metric gradient."""
+"""Reciprocal learners with the compute of a foresight.
+
+Native for longer, native with a finer step, and the full-batch metric gradient.
+"""
 
 import functools
 import os
@@ -25,14 +28,19 @@ SAMPLES = 6
 
 
 def foresight(p: SimpleNamespace, horizon: int) -> int:
-    """Updates that a trajectory makes in foresight only: at each of its own, every action's step and what follows it."""
+    """Updates that a trajectory makes in foresight only.
+
+    At each of its own, every action's step and what follows it.
+    """
     updates = p.epochs * SAMPLES
     left = np.arange(updates)[::-1]
     return int(ACTIONS * np.sum(1 + (left if horizon < 0 else np.minimum(left, horizon))))
 
 
 def multiple(p: SimpleNamespace, horizon: int) -> int:
-    """How many updates for one the same compute gives a learner that does not look ahead, rounded up in its favour."""
+    """How many updates for one the same compute gives a learner that does not look ahead, rounded
+    up in its favour.
+    """
     return 1 - (-foresight(p, horizon) // (p.epochs * SAMPLES))
 
 
@@ -40,35 +48,61 @@ def compute(p: SimpleNamespace, learner: str, depth: int) -> dict[str, np.ndarra
     """The final losses of one learner at one depth, (horizons, rows)."""
     betas, scales = (np.asarray(values, dtype=float) for values in (p.betas, p.scales))
     rows = product(depth=[depth], beta=betas, scale=scales, trial=range(p.trials))
-    return {"final": {"longer": _longer, "finer": _finer, "full_batch": _full_batch}[learner](p, rows)}
+    return {
+        "final": {"longer": _longer, "finer": _finer, "full_batch": _full_batch}[learner](p, rows)
+    }
 
 
-def _native(p: SimpleNamespace, rows: Table, order: np.ndarray, scale: np.ndarray, marks: list[int], every: int) -> np.ndarray:
-    """Losses of native learners after the numbers of updates in `marks`, (marks, rows); every sample is shown `every` times in a row."""
+def _native(
+    p: SimpleNamespace,
+    rows: Table,
+    order: np.ndarray,
+    scale: np.ndarray,
+    marks: list[int],
+    every: int,
+) -> np.ndarray:
+    """Losses of native learners after the numbers of updates in `marks`, (marks, rows).
+
+    Every sample is shown `every` times in a row.
+    """
     nets, x, y, _ = narrow(p, rows)
     settings = np.array([p.leak, every, *marks], dtype=float)
     numbers = np.column_stack([scale, np.broadcast_to(settings, (len(order), len(settings)))])
     size = p.chunk if _fused.on_cpu() else len(order)
-    found = in_chunks(native_program(), (nets.layers, x, y, order, numbers), size, os.cpu_count() or 1)
+    found = in_chunks(
+        native_program(), (nets.layers, x, y, order, numbers), size, os.cpu_count() or 1
+    )
     if not np.isfinite(found).all():
-        raise ValueError(f"every comparator must stay in the interior, but {int((~np.isfinite(found)).any(axis=1).sum())} did not")
+        raise ValueError(
+            "every comparator must stay in the interior, but "
+            f"{int((~np.isfinite(found)).any(axis=1).sum())} did not"
+        )
     return found.T
 
 
 def _longer(p: SimpleNamespace, rows: Table) -> np.ndarray:
     """The native learner goes on, through fresh permutations of the samples."""
     updates = [p.epochs * SAMPLES * multiple(p, horizon) for horizon in p.horizons]
-    long = np.stack([draws.order(p.seed, trial, max(updates) // SAMPLES) for trial in range(p.trials)])
+    long = np.stack(
+        [draws.order(p.seed, trial, max(updates) // SAMPLES) for trial in range(p.trials)]
+    )
     marks = sorted(updates)
     found = _native(p, rows, long[rows["trial"]], rows["scale"], marks, 1)
     return np.stack([found[marks.index(count)] for count in updates])
 
 
 def _finer(p: SimpleNamespace, rows: Table) -> np.ndarray:
-    """Every scheduled sample is shown `multiple` times in a row, with the scale divided by as much."""
+    """Every scheduled sample is shown `multiple` times in a row, with the scale divided by as
+    much.
+    """
     order = narrow(p, rows)[3]
     times = [multiple(p, horizon) for horizon in p.horizons]
-    return np.stack([_native(p, rows, order, rows["scale"] / many, [order.shape[1] * many], many)[0] for many in times])
+    return np.stack(
+        [
+            _native(p, rows, order, rows["scale"] / many, [order.shape[1] * many], many)[0]
+            for many in times
+        ]
+    )
 
 
 def _full_batch(p: SimpleNamespace, rows: Table) -> np.ndarray:
@@ -79,10 +113,16 @@ def _full_batch(p: SimpleNamespace, rows: Table) -> np.ndarray:
     before = 0
     for count in sorted(set(counts)):
         nets, loss, running = _gradient_program()(
-            nets, jnp.asarray(x), jnp.asarray(y), jnp.asarray(rows["scale"]), jnp.asarray(count - before)
+            nets,
+            jnp.asarray(x),
+            jnp.asarray(y),
+            jnp.asarray(rows["scale"]),
+            jnp.asarray(count - before),
         )
         if not bool(jnp.all(running)):
-            raise ValueError(f"every comparator must stay in the interior, but {int(jnp.sum(~running))} did not")
+            raise ValueError(
+                f"every comparator must stay in the interior, but {int(jnp.sum(~running))} did not"
+            )
         before, found[count] = count, np.asarray(loss)
     return np.stack([found[count] for count in counts])
 
@@ -93,7 +133,9 @@ def _gradient_program() -> Callable[..., Any]:
 
     def one(net: Network, x: jax.Array, y: jax.Array, scale: jax.Array, count: jax.Array) -> Any:
         start = baseline.State(net, jnp.zeros((), dtype=jnp.int32), jnp.ones((), dtype=bool))
-        end = jax.lax.fori_loop(0, count, lambda _, state: baseline.update(rule, x, y, state, scale)[0], start)
+        end = jax.lax.fori_loop(
+            0, count, lambda _, state: baseline.update(rule, x, y, state, scale)[0], start
+        )
         return end.system, mean_loss(end.system, x, y), end.running
 
     return eqx.filter_jit(jax.vmap(one, in_axes=(0, 0, 0, 0, None)))

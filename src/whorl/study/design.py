@@ -1,4 +1,8 @@
-"""A design: everything that was decided before a run, in one TOML file, and refused by line where it is not a design."""
+"""A design.
+
+Everything that was decided before a run, in one TOML file, and refused by line where it is not a
+design.
+"""
 
 import re
 import tomllib
@@ -15,7 +19,8 @@ PAPER = ("structural", "threshold", "horizon")
 SHIPPED = (*PAPER, "foresight")
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 LARGEST = 1_000_000  # bytes of a design file
-# A dotted key of more than eight parts: the parser's work grows with the square of their number, and no design needs more than three.
+# A dotted key of more than eight parts: the parser's work grows with the square of their number,
+# and no design needs more than three.
 PART = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+"""
 DEEP = re.compile(rf"(?<![\w-])(?:{PART}){{8}}")
 
@@ -63,8 +68,14 @@ class Design:
         return sha256(self.text).hexdigest()
 
     def values(self, quick: bool = False, **others: Any) -> SimpleNamespace:
-        """The parameters as attributes, with the smaller ones of a quick run, or others, in their place."""
-        return SimpleNamespace(**{name: entry["value"] for name, entry in self.parameters.items()} | (self.quick if quick else {}) | others)
+        """The parameters as attributes, with the smaller ones of a quick run, or others, in their
+        place.
+        """
+        return SimpleNamespace(
+            **{name: entry["value"] for name, entry in self.parameters.items()}
+            | (self.quick if quick else {})
+            | others
+        )
 
 
 def shipped(name: str) -> Design:
@@ -77,11 +88,15 @@ def shipped(name: str) -> Design:
     """
     if name not in SHIPPED:
         raise ValueError(f"study must be one of {', '.join(SHIPPED)}, but it is {name!r}")
-    return parse((resources.files("whorl.study") / "designs" / f"{name}.toml").read_bytes(), f"{name}.toml")
+    return parse(
+        (resources.files("whorl.study") / "designs" / f"{name}.toml").read_bytes(), f"{name}.toml"
+    )
 
 
 def template(kind: str) -> str:
-    """A design of the user's own to start from: the shipped one, under another name and without its expected verdict.
+    """A design of the user's own to start from.
+
+    The shipped one, under another name and without its expected verdict.
 
     Examples:
         >>> from whorl.study import design
@@ -113,7 +128,10 @@ def read(path: Path) -> Design:
 def contents(path: Path) -> bytes:
     """The bytes of a design file of a reasonable size."""
     if path.exists() and not path.is_file():
-        raise ValueError(f"{path} must be a design file, but it is {'a folder' if path.is_dir() else 'no regular file'}")
+        raise ValueError(
+            f"{path} must be a design file, but it is "
+            f"{'a folder' if path.is_dir() else 'no regular file'}"
+        )
     with path.open("rb") as file:
         text = file.read(LARGEST + 1)
     if len(text) > LARGEST:
@@ -131,8 +149,14 @@ def toml(text: bytes, where: str) -> tuple[str, dict[str, Any]]:
         return decoded, tomllib.loads(decoded)
     except UnicodeDecodeError as wrong:
         raise ValueError(f"{where} must be UTF-8 text, but byte {wrong.start} is not") from wrong
-    except (ValueError, RecursionError) as wrong:  # tomllib's own refusals, and Python's of very long numbers
-        raise ValueError(f"{where} must be a TOML file, but it cannot be read: {str(wrong)[:200] or 'nested too deeply'}") from wrong
+    except (
+        ValueError,
+        RecursionError,
+    ) as wrong:  # tomllib's own refusals, and Python's of very long numbers
+        raise ValueError(
+            f"{where} must be a TOML file, but it cannot be read: "
+            f"{str(wrong)[:200] or 'nested too deeply'}"
+        ) from wrong
 
 
 def parse(text: bytes, where: str = "design") -> Design:
@@ -150,7 +174,10 @@ def parse(text: bytes, where: str = "design") -> Design:
 
 
 def _lines(text: str) -> dict[str, int]:
-    """The line of every table and key, as `table.key`; entries of `[[gates]]` are counted from 0."""
+    """The line of every table and key, as `table.key`.
+
+    Entries of `[[gates]]` are counted from 0.
+    """
     lines: dict[str, int] = {}
     table, counts = "", {}
     for number, line in enumerate(text.splitlines(), 1):
@@ -192,15 +219,27 @@ class _Reader:
         while path and path not in self.lines:
             path = path.rpartition(".")[0]
         line = f", line {self.lines[path]}" if path else ""
-        return ValueError(f"{self.where}{line}: {rule}, but {value if isinstance(value, _Words) else f'it is {_shown(value)}'}")
+        return ValueError(
+            f"{self.where}{line}: {rule}, but "
+            f"{value if isinstance(value, _Words) else f'it is {_shown(value)}'}"
+        )
 
     def design(self, given: dict[str, Any], text: bytes) -> Design:
         known = {"name", "kind", "title", "expected", "parameters", "quick", "gates"}
         for key in sorted(given.keys() - known):
-            raise self.refuse(key, f"a design may hold {', '.join(sorted(known))}", _Words(f"it holds {_shown(key)}"))
+            raise self.refuse(
+                key,
+                f"a design may hold {', '.join(sorted(known))}",
+                _Words(f"it holds {_shown(key)}"),
+            )
         name, title = self.words(given, "name"), self.words(given, "title")
         if not NAME.fullmatch(name):
-            raise self.refuse("name", "name must be lower-case letters, digits, - and _, beginning with a letter or digit", name)
+            raise self.refuse(
+                "name",
+                "name must be lower-case letters, digits, - and _, beginning with a letter or "
+                "digit",
+                name,
+            )
         kind = self.one_of(given, "kind", tuple(PARAMETERS))
         expected = self.one_of(given, "expected", ("PASS", "FAIL")) if "expected" in given else None
         parameters = self.parameters(kind, self.table(given, "parameters"))
@@ -226,22 +265,38 @@ class _Reader:
             raise self.refuse(f"{path}{key}", f"{key} must be a text of 1 to 500 characters", value)
         return value
 
-    def one_of(self, given: dict[str, Any], key: str, names: tuple[str, ...], path: str = "") -> str:
+    def one_of(
+        self, given: dict[str, Any], key: str, names: tuple[str, ...], path: str = ""
+    ) -> str:
         if given.get(key) not in names:
-            raise self.refuse(f"{path}{key}", f"{key} must be one of {', '.join(names)}", given.get(key, MISSING))
+            raise self.refuse(
+                f"{path}{key}", f"{key} must be one of {', '.join(names)}", given.get(key, MISSING)
+            )
         return given[key]
 
     def parameters(self, kind: str, given: dict[str, Any]) -> dict[str, dict[str, Any]]:
         rules = PARAMETERS[kind]
         for name in sorted(given.keys() - rules.keys()):
             others = _Words(f"one is called {_shown(name)}")
-            raise self.refuse(f"parameters.{name}", f"the parameters of a {kind} study must be {', '.join(rules)}", others)
+            raise self.refuse(
+                f"parameters.{name}",
+                f"the parameters of a {kind} study must be {', '.join(rules)}",
+                others,
+            )
         for name in sorted(rules.keys() - given.keys()):
-            raise self.refuse("parameters", f"a {kind} study must have the parameter {name}", MISSING)
+            raise self.refuse(
+                "parameters", f"a {kind} study must have the parameter {name}", MISSING
+            )
         for name, entry in given.items():
             path = f"parameters.{name}"
-            if not isinstance(entry, dict) or not entry.keys() <= {"value", "origin", "note"} or "value" not in entry:
-                raise self.refuse(path, f"{name} must be written as {{ value = ..., origin = ... }}", entry)
+            if (
+                not isinstance(entry, dict)
+                or not entry.keys() <= {"value", "origin", "note"}
+                or "value" not in entry
+            ):
+                raise self.refuse(
+                    path, f"{name} must be written as {{ value = ..., origin = ... }}", entry
+                )
             self.one_of(entry, "origin", ORIGINS, f"{path}.")
             if "note" in entry:
                 self.words(entry, "note", f"{path}.")
@@ -251,7 +306,11 @@ class _Reader:
     def quick(self, kind: str, given: dict[str, Any]) -> dict[str, Any]:
         for name, value in given.items():
             if name not in PARAMETERS[kind]:
-                raise self.refuse(f"quick.{name}", f"quick may change the parameters of a {kind} study", _Words(f"{_shown(name)} is none"))
+                raise self.refuse(
+                    f"quick.{name}",
+                    f"quick may change the parameters of a {kind} study",
+                    _Words(f"{_shown(name)} is none"),
+                )
             self.value(kind, name, value, f"quick.{name}")
         return given
 
@@ -271,5 +330,14 @@ class _Reader:
         bound = given["bound"]
         if not finite(bound):
             raise self.refuse(f"{path}.bound", "bound must be a finite number", bound)
-        relation, origin = (self.one_of(given, key, names, f"{path}.") for key, names in (("relation", RELATIONS), ("origin", ORIGINS)))
-        return Gate(self.words(given, "name", f"{path}."), self.words(given, "statistic", f"{path}."), relation, float(bound), origin)
+        relation, origin = (
+            self.one_of(given, key, names, f"{path}.")
+            for key, names in (("relation", RELATIONS), ("origin", ORIGINS))
+        )
+        return Gate(
+            self.words(given, "name", f"{path}."),
+            self.words(given, "statistic", f"{path}."),
+            relation,
+            float(bound),
+            origin,
+        )

@@ -1,4 +1,7 @@
-"""Every random number of a study, from streams that are keyed by what they are for: a family is the same whoever its neighbours are."""
+"""Every random number of a study, from streams that are keyed by what they are for.
+
+A family is the same whoever its neighbours are.
+"""
 
 from functools import lru_cache
 
@@ -27,7 +30,9 @@ def _kept(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
     return arrays
 
 
-def dirichlet_layers(seed: int, family: int, depth: int, concentration: float, floor: float) -> np.ndarray:
+def dirichlet_layers(
+    seed: int, family: int, depth: int, concentration: float, floor: float
+) -> np.ndarray:
     """A network with Dirichlet columns and a uniform share, (depth, 3, 3)."""
     rng = stream(seed, family, COLUMNS, depth)
     draws = rng.dirichlet(np.full(3, concentration), size=(depth, 3))
@@ -35,8 +40,13 @@ def dirichlet_layers(seed: int, family: int, depth: int, concentration: float, f
 
 
 def softmax_layers(seed: int, family: int, depth: int, beta: float, floor: float) -> np.ndarray:
-    """A network with columns softmax(beta z) and a uniform share, (depth, 3, 3). All imbalances share the logits z."""
-    return _construct.columns(beta * _logits(seed, family, depth), np.ones((3, 3), dtype=bool), floor)
+    """A network with columns softmax(beta z) and a uniform share, (depth, 3, 3).
+
+    All imbalances share the logits z.
+    """
+    return _construct.columns(
+        beta * _logits(seed, family, depth), np.ones((3, 3), dtype=bool), floor
+    )
 
 
 @lru_cache(maxsize=1 << 12)
@@ -74,24 +84,32 @@ def foreseen(seed: int, trial: int, epochs: int) -> np.ndarray:
 
 
 def readings(seed: int, trial: int, updates: int) -> np.ndarray:
-    """Errors of the losses that are read for three actions at each update, in units of the noise."""
+    """Errors of the losses that are read for three actions at each update, in units of the
+    noise.
+    """
     return stream(seed, trial, READINGS).standard_normal((updates, 3))
 
 
-def wide(seed: int, trial: int, width: int, concentration: float, epochs: int) -> tuple[np.ndarray, ...]:
+def wide(
+    seed: int, trial: int, width: int, concentration: float, epochs: int
+) -> tuple[np.ndarray, ...]:
     """Inputs, targets and order of a wide trial: the vertices and three mixtures."""
     shown = drawn(width, width, stream(seed, trial, WIDE, TASK), concentration=concentration)
     return *shown, schedule.permuted(width + 3, epochs, stream(seed, trial, WIDE, ORDER))
 
 
-def wide_layers(seed: int, trial: int, width: int, depth: int, beta: float, floor: float) -> np.ndarray:
+def wide_layers(
+    seed: int, trial: int, width: int, depth: int, beta: float, floor: float
+) -> np.ndarray:
     """A network of any width with columns softmax(beta z) and a uniform share."""
     logits = stream(seed, trial, WIDE, COLUMNS, depth).standard_normal((depth, width, width))
     return _construct.columns(beta * logits, np.ones((width, width), dtype=bool), floor)
 
 
 def largest_residual(layers: np.ndarray, inputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """The sample with the largest residual norm, of networks (..., depth, 3, 3) and their tasks (..., 6, 3)."""
+    """The sample with the largest residual norm, of networks (..., depth, 3, 3) and their tasks
+    (..., 6, 3).
+    """
     predictions = inputs
     for number in range(layers.shape[-3]):
         predictions = predictions @ np.swapaxes(layers[..., number, :, :], -1, -2)

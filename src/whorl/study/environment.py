@@ -12,15 +12,29 @@ from whorl.study.design import Design
 from whorl.study.lock import sources
 
 PACKAGES = ("jax", "jaxlib", "numpy", "scipy", "equinox", "pyarrow")
-DRAWING = ("jinja2", "matplotlib", "mpltern", "plotly")  # with these versions figures and page can be made again, byte by byte
-BEARING = ("whorl", "sources", "designs", "quick", "packages", "device")  # what a resumed run must share with the interrupted one
+DRAWING = (
+    "jinja2",
+    "matplotlib",
+    "mpltern",
+    "plotly",
+)  # with these versions figures and page can be made again, byte by byte
+BEARING = (
+    "whorl",
+    "sources",
+    "designs",
+    "quick",
+    "packages",
+    "device",
+)  # what a resumed run must share with the interrupted one
 
 
 def describe(designs: list[Design], quick: bool) -> dict[str, Any]:
     """Everything about this run that is not in its designs."""
     import jax
 
-    digest = sha256("".join(hash_ for design in designs for hash_ in sources(design.kind).values()).encode()).hexdigest()
+    digest = sha256(
+        "".join(hash_ for design in designs for hash_ in sources(design.kind).values()).encode()
+    ).hexdigest()
     return {
         "whorl": metadata.version("whorl"),
         "sources": digest,

@@ -1,6 +1,10 @@
-"""The foresight study: policies that look ahead, controls with other actions, and learners that spend the compute otherwise.
+"""The foresight study.
 
-One stage for every arm, horizon and depth, and one for every comparator and depth. docs/studies.md says what is in the tables.
+Policies that look ahead, controls with other actions, and learners that spend the compute
+otherwise.
+
+One stage for every arm, horizon and depth, and one for every comparator and depth. docs/studies.md
+says what is in the tables.
 """
 
 from types import SimpleNamespace
@@ -19,11 +23,19 @@ NONE = -2  # no horizon of the design pays
 
 def stages(p: SimpleNamespace) -> list[str]:
     """Units of work that are kept when a run is interrupted."""
-    return [*(_stage(*call) for call in _calls(p)), *(f"{learner}-depth{depth}" for learner in LEARNERS for depth in p.depths)]
+    return [
+        *(_stage(*call) for call in _calls(p)),
+        *(f"{learner}-depth{depth}" for learner in LEARNERS for depth in p.depths),
+    ]
 
 
 def _calls(p: SimpleNamespace) -> list[tuple[Arm, int, int]]:
-    return [(arm, horizon, depth) for arm in arms.arms(p) for horizon in arm.horizons for depth in arm.depths]
+    return [
+        (arm, horizon, depth)
+        for arm in arms.arms(p)
+        for horizon in arm.horizons
+        for depth in arm.depths
+    ]
 
 
 def _stage(arm: Arm, horizon: int, depth: int) -> str:
@@ -40,7 +52,9 @@ def compute(p: SimpleNamespace, stage: str) -> dict[str, np.ndarray]:
     for call in _calls(p):
         if _stage(*call) == stage:
             return arms.compute(p, *call)
-    learner, depth = next((one, depth) for one in LEARNERS for depth in p.depths if f"{one}-depth{depth}" == stage)
+    learner, depth = next(
+        (one, depth) for one in LEARNERS for depth in p.depths if f"{one}-depth{depth}" == stage
+    )
     return comparators.compute(p, learner, depth)
 
 
@@ -60,12 +74,28 @@ def tables(p: SimpleNamespace, parts: Parts) -> Tables:
 
 def _drawn_tables(p: SimpleNamespace) -> Tables:
     trials, updates = range(p.trials), p.epochs * 6
-    x, y = (np.stack(part) for part in zip(*(draws.task(p.seed, trial, p.concentration) for trial in trials), strict=True))
+    x, y = (
+        np.stack(part)
+        for part in zip(
+            *(draws.task(p.seed, trial, p.concentration) for trial in trials), strict=True
+        )
+    )
     tasks = _frames.product(trial=trials, sample=range(6))
-    tasks |= {f"{name}_{i}": rows[:, :, i].ravel() for name, rows in (("x", x), ("y", y)) for i in range(3)}
+    tasks |= {
+        f"{name}_{i}": rows[:, :, i].ravel()
+        for name, rows in (("x", x), ("y", y))
+        for i in range(3)
+    }
     depths = list(dict.fromkeys([*p.depths, p.deep]))
     weights = [
-        _frames.product(trial=[trial], depth=[depth], beta=[float(beta)], layer=range(depth), row=range(3), column=range(3))
+        _frames.product(
+            trial=[trial],
+            depth=[depth],
+            beta=[float(beta)],
+            layer=range(depth),
+            row=range(3),
+            column=range(3),
+        )
         | {"weight": draws.softmax_layers(p.seed, trial, depth, beta, p.floor).ravel()}
         for trial in trials
         for depth in depths
@@ -73,22 +103,38 @@ def _drawn_tables(p: SimpleNamespace) -> Tables:
     ]
     drawn = {"sample": draws.order, "foreseen": draws.foreseen}
     schedule = _frames.product(trial=trials, update=range(updates))
-    schedule |= {name: np.concatenate([make(p.seed, trial, p.epochs) for trial in trials]) for name, make in drawn.items()}
+    schedule |= {
+        name: np.concatenate([make(p.seed, trial, p.epochs) for trial in trials])
+        for name, make in drawn.items()
+    }
     schedule["angle"] = np.concatenate([draws.angles(p.seed, trial, updates) for trial in trials])
     readings = _frames.product(trial=trials, update=range(updates), action=range(3))
-    readings["error"] = np.concatenate([draws.readings(p.seed, trial, updates).ravel() for trial in trials])
-    return {"tasks": tasks, "weights": _frames.joined(weights), "schedule": schedule, "readings": readings}
+    readings["error"] = np.concatenate(
+        [draws.readings(p.seed, trial, updates).ravel() for trial in trials]
+    )
+    return {
+        "tasks": tasks,
+        "weights": _frames.joined(weights),
+        "schedule": schedule,
+        "readings": readings,
+    }
 
 
 def _trajectories(p: SimpleNamespace, parts: Parts) -> Tables:
     calls = _calls(p)
     keys = _frames.joined(arms.keys(p, *call) for call in calls)
-    seen = {name: np.concatenate([parts[_stage(*call)][name] for call in calls]) for name in COMPUTED}
+    seen = {
+        name: np.concatenate([parts[_stage(*call)][name] for call in calls]) for name in COMPUTED
+    }
     number = np.arange(len(keys["arm"]))
     actions = [row for call in calls for row in parts[_stage(*call)]["choices"]]
     gap = seen["final"] - seen["native"]
     total = ((seen["even"] + seen["handedness"]) + seen["step"]) + seen["drift"]
-    derived = {"gap": gap, "closure": np.abs(total - gap), "departed": np.array([np.count_nonzero(row) for row in actions])}
+    derived = {
+        "gap": gap,
+        "closure": np.abs(total - gap),
+        "departed": np.array([np.count_nonzero(row) for row in actions]),
+    }
     choices = {
         "trajectory": np.repeat(number, [len(row) for row in actions]),
         "update": np.concatenate([np.arange(len(row)) for row in actions]),
@@ -116,8 +162,15 @@ def _conditions(p: SimpleNamespace, rows: Table) -> Table:
         part = {name: values[here].reshape(-1, arm.trials) for name, values in rows.items()}
         lower, upper = bounds(p, part["gap"])
         updates = p.epochs * (6 if arm.width == 3 else arm.width + 3)
-        keys = {name: part[name][:, 0] for name in ("arm", "horizon", "width", "depth", "beta", "scale")}
-        found = {"native": mean(part["native"]), "gap": mean(part["gap"]), "lower": lower, "upper": upper}
+        keys = {
+            name: part[name][:, 0] for name in ("arm", "horizon", "width", "depth", "beta", "scale")
+        }
+        found = {
+            "native": mean(part["native"]),
+            "gap": mean(part["gap"]),
+            "lower": lower,
+            "upper": upper,
+        }
         found |= {"pays": (upper < 0).astype(np.int64), "behind": (part["gap"] > 0).sum(axis=1)}
         found["departed"] = part["departed"].sum(axis=1) / (arm.trials * updates)
         tables.append(keys | found | {name: mean(part[name]) for name in TERMS})
@@ -131,7 +184,12 @@ def _main(p: SimpleNamespace, rows: Table, name: str) -> np.ndarray:
 
 
 def _condition_keys(p: SimpleNamespace, **before: Any) -> Table:
-    return _frames.product(**before, depth=p.depths, beta=np.asarray(p.betas, dtype=float), scale=np.asarray(p.scales, dtype=float))
+    return _frames.product(
+        **before,
+        depth=p.depths,
+        beta=np.asarray(p.betas, dtype=float),
+        scale=np.asarray(p.scales, dtype=float),
+    )
 
 
 def _advantages(p: SimpleNamespace, rows: Table) -> Table:
@@ -139,29 +197,52 @@ def _advantages(p: SimpleNamespace, rows: Table) -> Table:
     gain = (final[1:] - final[:1]).reshape(-1, p.trials)
     lower, upper = bounds(p, gain)
     keys = _condition_keys(p, control=MAIN[1:], horizon=p.horizons)
-    return keys | {"advantage": mean(gain), "lower": lower, "upper": upper, "claimed": (lower > 0).astype(np.int64)}
+    return keys | {
+        "advantage": mean(gain),
+        "lower": lower,
+        "upper": upper,
+        "claimed": (lower > 0).astype(np.int64),
+    }
 
 
 def _payoff(p: SimpleNamespace, conditions: Table) -> Table:
     places = len(p.depths) * len(p.betas) * len(p.scales)
-    pays = conditions["pays"][: len(MAIN) * len(p.horizons) * places].reshape(len(MAIN), len(p.horizons), places).swapaxes(1, 2) == 1
+    pays = (
+        conditions["pays"][: len(MAIN) * len(p.horizons) * places]
+        .reshape(len(MAIN), len(p.horizons), places)
+        .swapaxes(1, 2)
+        == 1
+    )
     onward = np.logical_and.accumulate(pays[..., ::-1], axis=-1)[..., ::-1]
     horizons = np.array(p.horizons)
-    first = [np.where(good.any(axis=-1), horizons[good.argmax(axis=-1)], NONE).ravel() for good in (pays, onward)]
+    first = [
+        np.where(good.any(axis=-1), horizons[good.argmax(axis=-1)], NONE).ravel()
+        for good in (pays, onward)
+    ]
     return _condition_keys(p, arm=MAIN) | {"first": first[0], "onward": first[1]}
 
 
 def _comparisons(p: SimpleNamespace, parts: Parts, rows: Table) -> Tables:
-    by_depth = [np.stack([parts[f"{learner}-depth{depth}"]["final"] for learner in LEARNERS]) for depth in p.depths]
+    by_depth = [
+        np.stack([parts[f"{learner}-depth{depth}"]["final"] for learner in LEARNERS])
+        for depth in p.depths
+    ]
     final = np.concatenate(by_depth, axis=2)  # learner, horizon, (depth, beta, scale, trial)
     keys = {"learner": LEARNERS, "horizon": p.horizons}
     betas, scales = (np.asarray(values, dtype=float) for values in (p.betas, p.scales))
-    comparator = _frames.product(**keys, depth=p.depths, beta=betas, scale=scales, trial=range(p.trials)) | {"final": final.ravel()}
+    comparator = _frames.product(
+        **keys, depth=p.depths, beta=betas, scale=scales, trial=range(p.trials)
+    ) | {"final": final.ravel()}
     final = final.reshape(len(LEARNERS), len(p.horizons), -1, p.trials)
     gap = final - _main(p, rows, "native")[:1]
     advantage = (final - _main(p, rows, "final")[:1]).reshape(-1, p.trials)
     lower, upper = bounds(p, advantage)
-    found = {"gap": mean(gap.reshape(-1, p.trials)), "advantage": mean(advantage), "lower": lower, "upper": upper}
+    found = {
+        "gap": mean(gap.reshape(-1, p.trials)),
+        "advantage": mean(advantage),
+        "lower": lower,
+        "upper": upper,
+    }
     found["share"] = (advantage < 0).sum(axis=1) / p.trials
     return {"comparators": comparator, "comparisons": _condition_keys(p, **keys) | found}
 
@@ -169,8 +250,13 @@ def _comparisons(p: SimpleNamespace, parts: Parts, rows: Table) -> Tables:
 def statistics(p: SimpleNamespace, t: Tables) -> dict[str, Any]:
     """Every number that a gate or the report speaks of."""
     rows = t["trajectories"]
-    found: dict[str, Any] = {f"rows.{name}": len(next(iter(t[name].values()))) for name in ("trajectories", "choices", "conditions")}
-    true = np.isin(rows["arm"], [arm.name for arm in arms.arms(p) if arm.true]) & (rows["horizon"] < 0)
+    found: dict[str, Any] = {
+        f"rows.{name}": len(next(iter(t[name].values())))
+        for name in ("trajectories", "choices", "conditions")
+    }
+    true = np.isin(rows["arm"], [arm.name for arm in arms.arms(p) if arm.true]) & (
+        rows["horizon"] < 0
+    )
     if true.any():
         found["rollout.worst"] = rows["gap"][true].max()
     found["closure.max"], found["weight.min"] = rows["closure"].max(), rows["smallest"].min()
@@ -182,8 +268,12 @@ def statistics(p: SimpleNamespace, t: Tables) -> dict[str, Any]:
 
 
 def _native_difference(rows: Table) -> float:
-    """The largest difference of the native losses between trajectories that share width, condition and trial."""
-    keys = np.stack([rows[name].astype(float) for name in ("width", "depth", "beta", "scale", "trial")])
+    """The largest difference of the native losses between trajectories that share width, condition
+    and trial.
+    """
+    keys = np.stack(
+        [rows[name].astype(float) for name in ("width", "depth", "beta", "scale", "trial")]
+    )
     _, group = np.unique(keys, axis=1, return_inverse=True)
     high, low = np.full(group.max() + 1, -np.inf), np.full(group.max() + 1, np.inf)
     np.maximum.at(high, group.ravel(), rows["native"])
@@ -192,7 +282,10 @@ def _native_difference(rows: Table) -> float:
 
 
 def _gaps(p: SimpleNamespace, t: Tables) -> dict[str, Any]:
-    """For every arm and horizon: the conditions in which it pays, and the gap over all conditions with its interval."""
+    """For every arm and horizon.
+
+    The conditions in which it pays, and the gap over all conditions with its interval.
+    """
     found: dict[str, Any] = {}
     rows, conditions = t["trajectories"], t["conditions"]
     for arm in arms.arms(p):
@@ -201,15 +294,26 @@ def _gaps(p: SimpleNamespace, t: Tables) -> dict[str, Any]:
             here = (rows["arm"] == arm.name) & (rows["horizon"] == horizon)
             by_trial = mean(rows["gap"][here].reshape(-1, arm.trials).T)
             lower, upper = bounds(p, by_trial[None])
-            found[f"pays.{name}"] = conditions["pays"][(conditions["arm"] == arm.name) & (conditions["horizon"] == horizon)].sum()
-            found |= {f"gap.{name}": by_trial.mean(), f"gap.{name}.lower": lower[0], f"gap.{name}.upper": upper[0]}
+            found[f"pays.{name}"] = conditions["pays"][
+                (conditions["arm"] == arm.name) & (conditions["horizon"] == horizon)
+            ].sum()
+            found |= {
+                f"gap.{name}": by_trial.mean(),
+                f"gap.{name}.lower": lower[0],
+                f"gap.{name}.upper": upper[0],
+            }
     return found
 
 
 def _counts(p: SimpleNamespace, t: Tables) -> dict[str, Any]:
-    """Conditions in which turning wins against a control or a comparator, and in which it loses, as the bounds say."""
+    """Conditions in which turning wins against a control or a comparator, and in which it loses, as
+    the bounds say.
+    """
     found: dict[str, Any] = {}
-    for table, key, names in (("advantages", "control", MAIN[1:]), ("comparisons", "learner", LEARNERS)):
+    for table, key, names in (
+        ("advantages", "control", MAIN[1:]),
+        ("comparisons", "learner", LEARNERS),
+    ):
         rows = t[table]
         for name in names:
             for horizon in p.horizons:

@@ -16,7 +16,9 @@ TESTS: dict[str, Callable[[float, float], bool]] = {
 
 
 def evaluate(gate: Gate, statistics: dict[str, float]) -> dict[str, Any]:
-    """One gate against the statistics of a run; the margin is how far inside its bound the value lies.
+    """One gate against the statistics of a run.
+
+    The margin is how far inside its bound the value lies.
 
     A statistic that the run does not have meets no bound.
 
@@ -27,7 +29,13 @@ def evaluate(gate: Gate, statistics: dict[str, float]) -> dict[str, Any]:
         True
     """
     value = statistics.get(gate.statistic)
-    margin = None if value is None else {"<": gate.bound - value, ">": value - gate.bound, "=": -abs(value - gate.bound)}[gate.relation[0]]
+    margin = (
+        None
+        if value is None
+        else {"<": gate.bound - value, ">": value - gate.bound, "=": -abs(value - gate.bound)}[
+            gate.relation[0]
+        ]
+    )
     return {
         "name": gate.name,
         "statistic": gate.statistic,

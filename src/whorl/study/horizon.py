@@ -1,6 +1,9 @@
-"""The horizon study: coupled pairs under two policies, their accounts, and what the gap to the native learner is made of.
+"""The horizon study.
 
-One stage for every depth, policy and step scale; its trials, imbalances and turn replicates are one call of `train_many`.
+Coupled pairs under two policies, their accounts, and what the gap to the native learner is made of.
+
+One stage for every depth, policy and step scale; its trials, imbalances and turn replicates are one
+call of `train_many`.
 """
 
 from collections.abc import Callable
@@ -23,7 +26,12 @@ TERMS = ("even", "handedness", "step", "drift")
 
 def stages(p: SimpleNamespace) -> list[str]:
     """Units of work that are kept when a run is interrupted."""
-    return [_stage(depth, policy, scale) for depth in p.depths for scale in p.scales for policy in POLICIES]
+    return [
+        _stage(depth, policy, scale)
+        for depth in p.depths
+        for scale in p.scales
+        for policy in POLICIES
+    ]
 
 
 def _stage(depth: int, policy: str, scale: float) -> str:
@@ -32,10 +40,25 @@ def _stage(depth: int, policy: str, scale: float) -> str:
 
 def compute(p: SimpleNamespace, stage: str) -> dict[str, np.ndarray]:
     """All pairs of one depth, policy and scale: arrays over trial, imbalance and flip."""
-    depth, policy, scale = next((d, name, s) for d in p.depths for name in POLICIES for s in p.scales if _stage(d, name, s) == stage)
-    cases = [(trial, beta, flip) for trial in range(p.trials) for beta in p.betas for flip in (0, 1)]
-    starts = {(t, beta): draws.softmax_layers(p.seed, t, depth, beta, p.floor) for t in range(p.trials) for beta in p.betas}
-    x, y, order, turns = (np.stack(part) for part in zip(*(_trial(p, trial, flip) for trial, _, flip in cases), strict=True))
+    depth, policy, scale = next(
+        (d, name, s)
+        for d in p.depths
+        for name in POLICIES
+        for s in p.scales
+        if _stage(d, name, s) == stage
+    )
+    cases = [
+        (trial, beta, flip) for trial in range(p.trials) for beta in p.betas for flip in (0, 1)
+    ]
+    starts = {
+        (t, beta): draws.softmax_layers(p.seed, t, depth, beta, p.floor)
+        for t in range(p.trials)
+        for beta in p.betas
+    }
+    x, y, order, turns = (
+        np.stack(part)
+        for part in zip(*(_trial(p, trial, flip) for trial, _, flip in cases), strict=True)
+    )
     law = rotational(p.alpha, base=leaky(p.leak))
     layers = np.stack([starts[trial, beta] for trial, beta, _ in cases])
     made = train_many(
@@ -49,9 +72,17 @@ def compute(p: SimpleNamespace, stage: str) -> dict[str, np.ndarray]:
         chunk=p.chunk,
     )
     if not made.completed.all():
-        raise ValueError(f"every pair must stay in the interior, but {int((~made.completed).sum())} of stage {stage} did not")
-    outcomes = {name: np.asarray(getattr(made.outcomes, name)) for name in (*LOSSES, "step", "amount")}
-    ends = {f"end_{name}": np.stack([np.asarray(part) for part in net.layers], axis=1) for name, net in _ends(made)}
+        raise ValueError(
+            f"every pair must stay in the interior, but {int((~made.completed).sum())} of stage "
+            f"{stage} did not"
+        )
+    outcomes = {
+        name: np.asarray(getattr(made.outcomes, name)) for name in (*LOSSES, "step", "amount")
+    }
+    ends = {
+        f"end_{name}": np.stack([np.asarray(part) for part in net.layers], axis=1)
+        for name, net in _ends(made)
+    }
     return outcomes | ends | {"start": made.start, "layers": layers[::2]}
 
 
@@ -73,18 +104,34 @@ def tables(p: SimpleNamespace, parts: Parts) -> Tables:
 
 
 def _drawn_tables(p: SimpleNamespace, parts: Parts) -> Tables:
-    x, y, order, turns = (np.stack(part) for part in zip(*(_trial(p, trial, 0) for trial in range(p.trials)), strict=True))
+    x, y, order, turns = (
+        np.stack(part)
+        for part in zip(*(_trial(p, trial, 0) for trial in range(p.trials)), strict=True)
+    )
     tasks = _frames.product(trial=range(p.trials), sample=range(6))
-    tasks |= {f"{name}_{i}": rows[:, :, i].ravel() for name, rows in (("x", x), ("y", y)) for i in range(3)}
+    tasks |= {
+        f"{name}_{i}": rows[:, :, i].ravel()
+        for name, rows in (("x", x), ("y", y))
+        for i in range(3)
+    }
     schedule = _frames.product(trial=range(p.trials), update=range(order.shape[1]))
     weights = [
-        _frames.product(trial=range(p.trials), depth=[n], beta=_floats(p.betas), layer=range(n), row=range(3), column=range(3))
+        _frames.product(
+            trial=range(p.trials),
+            depth=[n],
+            beta=_floats(p.betas),
+            layer=range(n),
+            row=range(3),
+            column=range(3),
+        )
         | {"weight": parts[_stage(n, "step_matched", p.scales[0])]["layers"].ravel()}
         for n in p.depths
     ]
     return {
         "tasks": tasks,
-        "weights": _frames.ordered(_frames.joined(weights), "trial", "depth", "beta", "layer", "row", "column"),
+        "weights": _frames.ordered(
+            _frames.joined(weights), "trial", "depth", "beta", "layer", "row", "column"
+        ),
         "schedule": schedule | {"sample": order.ravel(), "turn": turns.ravel()},
     }
 
@@ -104,7 +151,12 @@ def _gathered(p: SimpleNamespace, parts: Parts, name: str) -> np.ndarray:
         values = parts[_stage(depth, policy, scale)][name]
         return values.reshape(p.trials, len(p.betas), 2, *values.shape[1:])
 
-    nested = np.stack([np.stack([np.stack([stage(d, name_, s) for name_ in POLICIES]) for s in p.scales]) for d in p.depths])
+    nested = np.stack(
+        [
+            np.stack([np.stack([stage(d, name_, s) for name_ in POLICIES]) for s in p.scales])
+            for d in p.depths
+        ]
+    )
     # depth, scale, policy, trial, beta, flip  ->  trial, depth, beta, scale, policy, flip
     placed = np.moveaxis(nested, (3, 0, 4, 1, 2, 5), range(6))
     return placed.reshape(-1, *placed.shape[6:])
@@ -115,17 +167,43 @@ def _trajectory_tables(p: SimpleNamespace, parts: Parts) -> Tables:
     start, updates = seen["start"], seen["taken"].shape[1]
     terms = dict(zip(TERMS, account(start, *(seen[name] for name in LOSSES)), strict=True))
     number = np.arange(start.size)
-    rows = {"trajectory": np.repeat(number, updates), "update": np.tile(np.arange(updates), start.size)}
-    rows |= {name: seen[name].ravel() for name in LOSSES} | {"size": seen["step"].ravel(), "amount": seen["amount"].ravel()}
+    rows = {
+        "trajectory": np.repeat(number, updates),
+        "update": np.tile(np.arange(updates), start.size),
+    }
+    rows |= {name: seen[name].ravel() for name in LOSSES} | {
+        "size": seen["step"].ravel(),
+        "amount": seen["amount"].ravel(),
+    }
     final = _final_weights(p, parts)
-    smallest = np.minimum(*(np.array([np.min(side) for side in final[name]]) for name in ("nonreciprocal", "native")))
+    smallest = np.minimum(
+        *(np.array([np.min(side) for side in final[name]]) for name in ("nonreciprocal", "native"))
+    )
     keys = _frames.product(
-        trial=range(p.trials), depth=p.depths, beta=_floats(p.betas), scale=_floats(p.scales), policy=list(POLICIES), flip=[0, 1]
+        trial=range(p.trials),
+        depth=p.depths,
+        beta=_floats(p.betas),
+        scale=_floats(p.scales),
+        policy=list(POLICIES),
+        flip=[0, 1],
     )
     gap = seen["taken"][:, -1] - seen["native"][:, -1]
     sums = {name: exact_sum(values) for name, values in terms.items()}
-    table = {"trajectory": number} | keys | {"start": start, "final": seen["taken"][:, -1], "native": seen["native"][:, -1], "gap": gap}
-    closing = {"closure": np.abs(total(sums) - gap), "opened": (seen["amount"] > 0).sum(axis=1), "smallest": smallest}
+    table = (
+        {"trajectory": number}
+        | keys
+        | {
+            "start": start,
+            "final": seen["taken"][:, -1],
+            "native": seen["native"][:, -1],
+            "gap": gap,
+        }
+    )
+    closing = {
+        "closure": np.abs(total(sums) - gap),
+        "opened": (seen["amount"] > 0).sum(axis=1),
+        "smallest": smallest,
+    }
     places = {n: _frames.product(layer=range(n), row=range(3), column=range(3)) for n in p.depths}
     weights = {"trajectory": np.repeat(number, [one.size for one in final["native"]])}
     weights |= _frames.joined(places[len(one)] for one in final["native"])
@@ -138,18 +216,41 @@ def _trajectory_tables(p: SimpleNamespace, parts: Parts) -> Tables:
 
 
 def _final_weights(p: SimpleNamespace, parts: Parts) -> dict[str, list[np.ndarray]]:
-    """The last states of every trajectory, in the order of their numbers; depths differ, so a list."""
+    """The last states of every trajectory, in the order of their numbers.
+
+    Depths differ, so a list.
+    """
     found = {}
     for name in ("nonreciprocal", "native"):
-        by_depth = [_gathered(SimpleNamespace(**vars(p) | {"depths": [n]}), parts, f"end_{name}") for n in p.depths]
+        by_depth = [
+            _gathered(SimpleNamespace(**vars(p) | {"depths": [n]}), parts, f"end_{name}")
+            for n in p.depths
+        ]
         inner = len(p.betas) * len(p.scales) * len(POLICIES) * 2
-        found[name] = [one for trial in range(p.trials) for deep in by_depth for one in deep[trial * inner : (trial + 1) * inner]]
+        found[name] = [
+            one
+            for trial in range(p.trials)
+            for deep in by_depth
+            for one in deep[trial * inner : (trial + 1) * inner]
+        ]
     return found
 
 
-def account(start: np.ndarray, taken: np.ndarray, opposite: np.ndarray, still: np.ndarray, own: np.ndarray, native: np.ndarray) -> Terms:
-    """The four terms of every update from the losses after it (Eqs. C3 to C6), each difference rounded once."""
-    before, native_before = (np.concatenate([start[:, None], losses[:, :-1]], axis=1) for losses in (taken, native))
+def account(
+    start: np.ndarray,
+    taken: np.ndarray,
+    opposite: np.ndarray,
+    still: np.ndarray,
+    own: np.ndarray,
+    native: np.ndarray,
+) -> Terms:
+    """The four terms of every update from the losses after it (Eqs.
+
+    C3 to C6), each difference rounded once.
+    """
+    before, native_before = (
+        np.concatenate([start[:, None], losses[:, :-1]], axis=1) for losses in (taken, native)
+    )
     a, o, z, w = (losses - before for losses in (taken, opposite, still, own))
     n, m = native - native_before, (a + o) / 2
     return m - z, a - m, z - w, w - n
@@ -180,33 +281,51 @@ def _conditions(p: SimpleNamespace, built: Tables) -> Tables:
     gain = (gaps[:, :, 0].sum(axis=-1) - gaps[:, :, 1].sum(axis=-1)) / 2
     bounds = np.array([bootstrap.interval(one[rows].mean(axis=1)) for one in gain.T])
     keys = _frames.product(depth=p.depths, beta=_floats(p.betas), scale=_floats(p.scales))
-    gaps_of = {"gap_step_matched": means[:, 0], "gap_adaptive": means[:, 1], "gain": means[:, 0] - means[:, 1]}
+    gaps_of = {
+        "gap_step_matched": means[:, 0],
+        "gap_adaptive": means[:, 1],
+        "gain": means[:, 0] - means[:, 1],
+    }
     conditions = keys | gaps_of | {"lower": bounds[:, 0], "upper": bounds[:, 1]}
     one, other = (side[rows].mean(axis=1) for side in by_trial.T)
-    drawn = {"draw": np.arange(p.resamples), "gap_step_matched": one, "gap_adaptive": other, "gain": one - other}
+    drawn = {
+        "draw": np.arange(p.resamples),
+        "gap_step_matched": one,
+        "gap_adaptive": other,
+        "gain": one - other,
+    }
     return {"conditions": conditions, "draws": drawn}
 
 
 def statistics(p: SimpleNamespace, t: Tables) -> dict[str, Any]:
     """Every number that a gate, the comparison or the report speaks of."""
     rows, trials = t["trajectories"], t["trials"]
-    found: dict[str, Any] = {f"rows.{name}": len(next(iter(t[name].values()))) for name in ("updates", "trajectories", "conditions")}
+    found: dict[str, Any] = {
+        f"rows.{name}": len(next(iter(t[name].values())))
+        for name in ("updates", "trajectories", "conditions")
+    }
     for policy in POLICIES:
         here = trials["policy"] == policy
         means = {name: trials[name][here].mean() for name in ("gap", *TERMS)}
         found |= {f"{name}.{policy}": means[name] for name in ("gap", "step", "drift")}
         found[f"turning.{policy}"] = means["even"] + means["handedness"]
-        found[f"gap.{policy}.lower"], found[f"gap.{policy}.upper"] = bootstrap.interval(t["draws"][f"gap_{policy}"])
+        found[f"gap.{policy}.lower"], found[f"gap.{policy}.upper"] = bootstrap.interval(
+            t["draws"][f"gap_{policy}"]
+        )
     found["gain"] = found["gap.step_matched"] - found["gap.adaptive"]
     found["gain.lower"], found["gain.upper"] = bootstrap.interval(t["draws"]["gain"])
     found["conditions.adaptive_better"] = np.sum(t["conditions"]["gain"] > 0)
     found["step.recovered"] = found["step.step_matched"] - found["step.adaptive"]
     if found["step.recovered"] != 0:
-        found["drift.offset"] = (found["drift.adaptive"] - found["drift.step_matched"]) / found["step.recovered"]
+        found["drift.offset"] = (found["drift.adaptive"] - found["drift.step_matched"]) / found[
+            "step.recovered"
+        ]
     found["closure.step.max"] = _step_closure(t)
     found["closure.trajectory.max"] = rows["closure"].max()
     sums, gaps = (values.reshape(-1, len(POLICIES), 2) for values in (total(rows), rows["gap"]))
-    found["closure.paired.max"] = np.abs((sums[:, 0] - sums[:, 1]) - (gaps[:, 0] - gaps[:, 1])).max()
+    found["closure.paired.max"] = np.abs(
+        (sums[:, 0] - sums[:, 1]) - (gaps[:, 0] - gaps[:, 1])
+    ).max()
     native = t["updates"]["native"].reshape(-1, len(POLICIES) * 2, rows_of_one(t))
     found["native.difference"] = (native.max(axis=1) - native.min(axis=1)).max()
     found["weight.min"] = rows["smallest"].min()

@@ -1,8 +1,10 @@
-"""What a run folder may hold (docs/studies.md lists it), how much of it, and how its files are opened.
+"""What a run folder may hold (docs/studies.md lists it), how much of it, and how its files are
+opened.
 
-A folder that somebody sends may hold links to anything, pipes that never answer, and more than fits into memory. Only
-regular files under the names that a run writes are read, and none through a link; everything else is named and left alone.
-The auditor has a definition of its own, and tests hold the two against each other.
+A folder that somebody sends may hold links to anything, pipes that never answer, and more than fits
+into memory. Only regular files under the names that a run writes are read, and none through a link;
+everything else is named and left alone. The auditor has a definition of its own, and tests hold the
+two against each other.
 """
 
 import os
@@ -95,13 +97,18 @@ def contents(path: Path) -> bytes:
     """
     if path.is_symlink():
         raise ValueError(f"{path} must be a regular file, but it is a link")
-    # The two flags are missing on systems that have neither links of this kind nor pipes with names.
-    number = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    # The two flags are missing on systems that have neither links of this kind nor pipes with
+    # names.
+    number = os.open(
+        path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    )
     with os.fdopen(number, "rb") as file:
         found = os.fstat(number)
         if not stat.S_ISREG(found.st_mode):
             raise ValueError(f"{path} must be a regular file, but it is a pipe or a device")
         content = file.read(FILE + 1) if found.st_size <= FILE else b""
     if found.st_size > FILE or len(content) > FILE:
-        raise ValueError(f"{path} must have at most {FILE} bytes, but it has {max(found.st_size, len(content))}")
+        raise ValueError(
+            f"{path} must have at most {FILE} bytes, but it has {max(found.st_size, len(content))}"
+        )
     return content

@@ -1,7 +1,10 @@
-"""Registration: the hash of a design, and of every source file that its result depends on, before the run.
+"""Registration.
 
-Which files those are is read from the imports, beginning at the file of the study's kind and at those that store and judge its tables.
-A source counts by what it says to Python: its syntax tree without docstrings. A reworded sentence unlocks nothing; a constant does.
+The hash of a design, and of every source file that its result depends on, before the run.
+
+Which files those are is read from the imports, beginning at the file of the study's kind and at
+those that store and judge its tables. A source counts by what it says to Python: its syntax tree
+without docstrings. A reworded sentence unlocks nothing; a constant does.
 """
 
 import ast
@@ -18,7 +21,13 @@ ROOT = Path(__file__).parent.parent
 # Fields of syntax trees that change no number, some of which only newer versions of Python have.
 SILENT = ("ctx", "kind", "type_comment", "type_ignores", "type_params")
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-JUDGES = ("study/columns.py", "study/design.py", "study/gates.py", "study/schema.py", "study/store.py")
+JUDGES = (
+    "study/columns.py",
+    "study/design.py",
+    "study/gates.py",
+    "study/schema.py",
+    "study/store.py",
+)
 
 
 def sources(kind: str) -> dict[str, str]:
@@ -47,7 +56,10 @@ def meaning(source: str) -> str:
 
 
 def _shape(part: Any) -> Any:
-    """A part of a syntax tree as nested lists: a node begins with its name, and fields that are empty are left out."""
+    """A part of a syntax tree as nested lists.
+
+    A node begins with its name, and fields that are empty are left out.
+    """
     if isinstance(part, list):
         return [_shape(one) for one in part]
     if not isinstance(part, ast.AST):
@@ -55,12 +67,19 @@ def _shape(part: Any) -> Any:
     fields = {name: value for name, value in ast.iter_fields(part) if name not in SILENT}
     if isinstance(part, DOCUMENTED) and ast.get_docstring(part, clean=False) is not None:
         fields["body"] = fields["body"][1:]
-    return [type(part).__name__, *([name, _shape(value)] for name, value in fields.items() if value not in (None, []))]
+    return [
+        type(part).__name__,
+        *([name, _shape(value)] for name, value in fields.items() if value not in (None, [])),
+    ]
 
 
 def _imports(source: str) -> list[str]:
     """The files of whorl that a source imports."""
-    inside = (name.removeprefix("whorl.").replace(".", "/") + ".py" for name in _names(source) if name.startswith("whorl."))
+    inside = (
+        name.removeprefix("whorl.").replace(".", "/") + ".py"
+        for name in _names(source)
+        if name.startswith("whorl.")
+    )
     return [path for path in inside if (ROOT / path).is_file()]
 
 
@@ -111,9 +130,18 @@ def read(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(place.read_text())
     except (ValueError, RecursionError) as wrong:
-        raise ValueError(f"{place} must be a lock written by `whorl register`, but it is not JSON") from wrong
-    if not isinstance(content, dict) or content.keys() != {"design", "sources"} or not isinstance(content["sources"], dict):
-        raise ValueError(f"{place} must be a lock written by `whorl register`, but it does not hold a design and its sources")
+        raise ValueError(
+            f"{place} must be a lock written by `whorl register`, but it is not JSON"
+        ) from wrong
+    if (
+        not isinstance(content, dict)
+        or content.keys() != {"design", "sources"}
+        or not isinstance(content["sources"], dict)
+    ):
+        raise ValueError(
+            f"{place} must be a lock written by `whorl register`, but it does not hold a design "
+            "and its sources"
+        )
     return content
 
 
@@ -122,7 +150,9 @@ def shipped_lock(name: str) -> dict[str, Any]:
     """The lock of a shipped design."""
     if name not in SHIPPED:
         raise ValueError(f"study must be one of {', '.join(SHIPPED)}, but it is {name!r}")
-    return json.loads((resources.files("whorl.study") / "designs" / f"{name}.lock.json").read_text())
+    return json.loads(
+        (resources.files("whorl.study") / "designs" / f"{name}.lock.json").read_text()
+    )
 
 
 def why_unregistered(design: Design, registered: dict[str, Any], quick: bool) -> str | None:
@@ -140,7 +170,11 @@ def why_unregistered(design: Design, registered: dict[str, Any], quick: bool) ->
     if registered["design"] != design.sha256:
         return "the design differs from the registered one"
     now = sources(design.kind)
-    changed = sorted(path for path in now.keys() | registered["sources"].keys() if now.get(path) != registered["sources"].get(path))
+    changed = sorted(
+        path
+        for path in now.keys() | registered["sources"].keys()
+        if now.get(path) != registered["sources"].get(path)
+    )
     return None if not changed else f"sources differ from the registered ones: {', '.join(changed)}"
 
 

@@ -1,4 +1,7 @@
-"""The paper's numbers next to ours, each compared as its class demands: exact, identity, or statistical. Never one as another."""
+"""The paper's numbers next to ours, each compared as its class demands.
+
+Exact, identity, or statistical. Never one as another.
+"""
 
 import tomllib
 from dataclasses import asdict, dataclass
@@ -72,7 +75,16 @@ def numbers() -> tuple[Number, ...]:
     """
     rows = tomllib.loads((resources.files("whorl.study") / "published.toml").read_text())["numbers"]
     return tuple(
-        Number(r["study"], r["statistic"], r["printed"], r["class"], r["where"], r.get("bound"), r.get("roundoff", True), r.get("note", ""))
+        Number(
+            r["study"],
+            r["statistic"],
+            r["printed"],
+            r["class"],
+            r["where"],
+            r.get("bound"),
+            r.get("roundoff", True),
+            r.get("note", ""),
+        )
         for r in rows
     )
 
@@ -86,7 +98,11 @@ def distribution(study: str) -> dict[str, np.ndarray]:
         >>> len(published.distribution("threshold")["auc"])
         400
     """
-    table = pq.read_table(BytesIO((resources.files("whorl.study") / "distributions" / f"{study}.parquet").read_bytes()))
+    table = pq.read_table(
+        BytesIO(
+            (resources.files("whorl.study") / "distributions" / f"{study}.parquet").read_bytes()
+        )
+    )
     names, values = np.asarray(table["statistic"].to_pylist()), table["value"].to_numpy()
     return {name: values[names == name] for name in np.unique(names)}
 
@@ -115,9 +131,22 @@ def compare(number: Number, value: float | None) -> Comparison:
     return _line(number, here, "inside" if inside else "outside", inside, at)
 
 
-def _line(number: Number, here: str, verdict: str, agrees: bool, at: float | None = None) -> Comparison:
+def _line(
+    number: Number, here: str, verdict: str, agrees: bool, at: float | None = None
+) -> Comparison:
     where, note = number.where, number.note
-    return Comparison(number.study, number.statistic, number.printed, here, number.kind, verdict, agrees, at, where, note)
+    return Comparison(
+        number.study,
+        number.statistic,
+        number.printed,
+        here,
+        number.kind,
+        verdict,
+        agrees,
+        at,
+        where,
+        note,
+    )
 
 
 def percentile(value: float, among: np.ndarray) -> float:
@@ -132,7 +161,10 @@ def percentile(value: float, among: np.ndarray) -> float:
 
 
 def _same_digits(printed: str, value: float) -> tuple[bool, str]:
-    """Whether a value, written with the digits that were printed, reads the same; dots at the end mean cut, not rounded."""
+    """Whether a value, written with the digits that were printed, reads the same.
+
+    Dots at the end mean cut, not rounded.
+    """
     if printed.endswith("..."):
         digits = printed.removesuffix("...")
         return f"{value:.15f}".startswith(digits), f"{value:.{len(digits.partition('.')[2]) + 3}f}"
@@ -144,4 +176,8 @@ def _same_digits(printed: str, value: float) -> tuple[bool, str]:
 
 def table(statistics: dict[str, dict[str, float]]) -> list[Comparison]:
     """All numbers of the studies that were run."""
-    return [compare(number, statistics[number.study].get(number.statistic)) for number in numbers() if number.study in statistics]
+    return [
+        compare(number, statistics[number.study].get(number.statistic))
+        for number in numbers()
+        if number.study in statistics
+    ]

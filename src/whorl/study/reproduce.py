@@ -25,9 +25,12 @@ def conduct(
     adorn: Callable[[Path], None] | None = None,
     memory: int | None = None,
 ) -> list[dict[str, Any]]:
-    """Run studies, or finish them; `adorn` may add figures before the folder is sealed. Answers with the verdicts.
+    """Run studies, or finish them; `adorn` may add figures before the folder is sealed.
 
-    A study that takes more than `memory` bytes, than the disk has left, or than a ceiling of `cost` is refused before anything is made.
+    Answers with the verdicts.
+
+    A study that takes more than `memory` bytes, than the disk has left, or than a ceiling of `cost`
+    is refused before anything is made.
 
     Examples:
         >>> from whorl.study import design, reproduce
@@ -35,20 +38,39 @@ def conduct(
         >>> [verdict["study"] for verdict in reproduce.conduct([(mine, {})], folder / "run", quick=True)]
         ['mine']
     """
-    cost.check([(design.name, cost.estimate(design, quick)) for design, _ in studies], folder, memory)
+    cost.check(
+        [(design.name, cost.estimate(design, quick)) for design, _ in studies], folder, memory
+    )
     environment = run.enter(folder, [design for design, _ in studies], quick)
 
     def one(design: Design, registered: dict[str, Any]) -> dict[str, Any]:
-        return run.run(design, folder / design.name, registered=registered, quick=quick, csv=csv, progress=progress)
+        return run.run(
+            design,
+            folder / design.name,
+            registered=registered,
+            quick=quick,
+            csv=csv,
+            progress=progress,
+        )
 
     # Most of a run is compilation on one core: a study that need not be alone has the other one.
     with ThreadPoolExecutor(1) as pool:
-        beside = {design.name: pool.submit(one, design, registered) for design, registered in studies if design.kind not in run.ALONE}
-        verdicts = [beside[design.name].result() if design.name in beside else one(design, registered) for design, registered in studies]
+        beside = {
+            design.name: pool.submit(one, design, registered)
+            for design, registered in studies
+            if design.kind not in run.ALONE
+        }
+        verdicts = [
+            beside[design.name].result() if design.name in beside else one(design, registered)
+            for design, registered in studies
+        ]
     if adorn is not None:
         adorn(folder)
     keys = ("verdict", "expected", "registered", "quick")
-    store.write_json(folder / "summary.json", {"studies": {v["study"]: {key: v[key] for key in keys} for v in verdicts}})
+    store.write_json(
+        folder / "summary.json",
+        {"studies": {v["study"]: {key: v[key] for key in keys} for v in verdicts}},
+    )
     seal(folder, environment, verdicts)
     return verdicts
 

@@ -11,11 +11,31 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from whorl.study import columns, environment, foresight, gates, horizon, lock, store, structural, threshold
+from whorl.study import (
+    columns,
+    environment,
+    foresight,
+    gates,
+    horizon,
+    lock,
+    store,
+    structural,
+    threshold,
+)
 from whorl.study.design import Design
 
-KINDS = {"structural": structural, "threshold": threshold, "horizon": horizon, "foresight": foresight}
-ALONE = ("structural", "threshold")  # their programs call LAPACK in batches, and two such programs at once may wait for each other forever
+KINDS = {
+    "structural": structural,
+    "threshold": threshold,
+    "horizon": horizon,
+    "foresight": foresight,
+}
+ALONE = (
+    "structural",
+    "threshold",
+    # their programs call LAPACK in batches, and two such programs at once may wait for each other
+    # forever
+)
 WORK = ".work"
 Progress = Callable[[str], None]  # told the name of every piece of work when it is done
 
@@ -37,20 +57,33 @@ def enter(folder: Path, designs: list[Design], quick: bool) -> dict[str, Any]:
     if place.exists():
         then = store.read_json(place)
         if apart := environment.differences(then if isinstance(then, dict) else {}, now):
-            raise ValueError(f"{folder} must be a folder of this version and this run, but it differs in {'; '.join(apart)}")
+            raise ValueError(
+                f"{folder} must be a folder of this version and this run, but it differs in "
+                f"{'; '.join(apart)}"
+            )
         store.sweep(folder)
         return now
     if not free:
-        raise ValueError(f"{folder} must be empty, new, or a run folder of whorl, but it is none of these")
+        raise ValueError(
+            f"{folder} must be empty, new, or a run folder of whorl, but it is none of these"
+        )
     store.sweep(folder)
     store.write_json(place, now)
     return now
 
 
 def run(
-    design: Design, folder: Path, *, registered: dict[str, Any], quick: bool = False, csv: bool = False, progress: Progress = silent
+    design: Design,
+    folder: Path,
+    *,
+    registered: dict[str, Any],
+    quick: bool = False,
+    csv: bool = False,
+    progress: Progress = silent,
 ) -> dict[str, Any]:
-    """Run a study into `folder`, or finish what an interrupted run left there; answer with its verdict.
+    """Run a study into `folder`, or finish what an interrupted run left there.
+
+    Answer with its verdict.
 
     Examples:
         >>> from whorl.study import design, run
@@ -64,14 +97,26 @@ def run(
             progress(f"{design.name}: kept {stage}")
         if csv:
             for name in columns.names(design.kind):
-                store.write(folder / "tables" / f"{name}.csv", store.csv(pq.read_table(folder / "tables" / f"{name}.parquet")))
+                store.write(
+                    folder / "tables" / f"{name}.csv",
+                    store.csv(pq.read_table(folder / "tables" / f"{name}.parquet")),
+                )
         shutil.rmtree(folder / WORK, ignore_errors=True)
         return done
     store.write(folder / "design.toml", design.text)
     store.write(folder / "lock.json", lock.text(registered))
     tables = _tables(design, folder / WORK, quick, progress)
-    hashes = {name: _stored(design.kind, name, table, folder / "tables", csv) for name, table in tables.items()}
-    statistics = dict(zip(tables["statistics"]["name"].tolist(), tables["statistics"]["value"].tolist(), strict=True))
+    hashes = {
+        name: _stored(design.kind, name, table, folder / "tables", csv)
+        for name, table in tables.items()
+    }
+    statistics = dict(
+        zip(
+            tables["statistics"]["name"].tolist(),
+            tables["statistics"]["value"].tolist(),
+            strict=True,
+        )
+    )
     result, seen = gates.verdict(design, statistics)
     reason = lock.why_unregistered(design, registered, quick)
     verdict = {
@@ -101,16 +146,24 @@ def finished(folder: Path) -> dict[str, Any] | None:
         return None
     with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):
         verdict = store.read_json(place)
-        paths = {name: folder / "tables" / f"{name}.parquet" for name in columns.names(verdict["kind"])}
-        if all(path.exists() and store.hash_of(path) == verdict["tables"][name]["sha256"] for name, path in paths.items()):
+        paths = {
+            name: folder / "tables" / f"{name}.parquet" for name in columns.names(verdict["kind"])
+        }
+        if all(
+            path.exists() and store.hash_of(path) == verdict["tables"][name]["sha256"]
+            for name, path in paths.items()
+        ):
             return verdict
     return None
 
 
-def compute(design: Design, quick: bool = False, *, begin: int = 0, **others: Any) -> dict[str, dict[str, np.ndarray]]:
+def compute(
+    design: Design, quick: bool = False, *, begin: int = 0, **others: Any
+) -> dict[str, dict[str, np.ndarray]]:
     """All tables of a study in memory; `others` take the place of parameters.
 
-    `begin` numbers the stage that is computed first, which changes nothing but the time: see `rotated`.
+    `begin` numbers the stage that is computed first, which changes nothing but the time: see
+    `rotated`.
 
     Examples:
         >>> from whorl.study import design, run
@@ -119,11 +172,16 @@ def compute(design: Design, quick: bool = False, *, begin: int = 0, **others: An
         10
     """
     kind, p = KINDS[design.kind], design.values(quick, **others)
-    return judged(kind, p, {stage: kind.compute(p, stage) for stage in rotated(kind.stages(p), begin)})
+    return judged(
+        kind, p, {stage: kind.compute(p, stage) for stage in rotated(kind.stages(p), begin)}
+    )
 
 
 def rotated(stages: list[Any], begin: int) -> list[Any]:
-    """The same stages from another one on: workers that share compiled programs shall not all compile the same one at first."""
+    """The same stages from another one on.
+
+    Workers that share compiled programs shall not all compile the same one at first.
+    """
     here = begin % len(stages)
     return stages[here:] + stages[:here]
 
@@ -138,22 +196,33 @@ def judged(kind: Any, p: Any, parts: Any) -> dict[str, dict[str, np.ndarray]]:
         found = {name: float(value) for name, value in kind.statistics(p, tables).items()}
     for name, value in found.items():
         _check_finite(f"statistic {name}", np.asarray(value))
-    return tables | {"statistics": {"name": np.array(list(found)), "value": np.array(list(found.values()))}}
+    return tables | {
+        "statistics": {"name": np.array(list(found)), "value": np.array(list(found.values()))}
+    }
 
 
 def _check_finite(what: str, values: np.ndarray) -> None:
     if values.dtype.kind == "f" and not np.isfinite(values).all():
-        raise ValueError(f"{what} must be finite, but it is not: the design leaves too little to measure it on")
+        raise ValueError(
+            f"{what} must be finite, but it is not: the design leaves too little to measure it on"
+        )
 
 
-def _tables(design: Design, work: Path, quick: bool, progress: Progress) -> dict[str, dict[str, np.ndarray]]:
+def _tables(
+    design: Design, work: Path, quick: bool, progress: Progress
+) -> dict[str, dict[str, np.ndarray]]:
     kind, p = KINDS[design.kind], design.values(quick)
     stages, parts = kind.stages(p), {}
 
     def part(stage: str) -> dict[str, np.ndarray]:
-        return _kept(work / f"{stage}.npz", f"{design.sha256} {quick} {stage}", lambda: kind.compute(p, stage))
+        return _kept(
+            work / f"{stage}.npz",
+            f"{design.sha256} {quick} {stage}",
+            lambda: kind.compute(p, stage),
+        )
 
-    # Most of a first run is compilation, which lets go of the interpreter: stages side by side use every core.
+    # Most of a first run is compilation, which lets go of the interpreter: stages side by side use
+    # every core.
     with ThreadPoolExecutor(1 if design.kind in ALONE else os.cpu_count()) as pool:
         for stage, made in zip(stages, pool.map(part, stages), strict=True):
             parts[stage] = made
@@ -162,7 +231,10 @@ def _tables(design: Design, work: Path, quick: bool, progress: Progress) -> dict
 
 
 def _kept(path: Path, key: str, make: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    """What an interrupted run had computed, or computed now and kept. A file that is not what it wrote is computed anew."""
+    """What an interrupted run had computed, or computed now and kept.
+
+    A file that is not what it wrote is computed anew.
+    """
     kept = store.read_arrays(path, key)
     if kept is not None:
         return kept
@@ -171,7 +243,9 @@ def _kept(path: Path, key: str, make: Callable[[], dict[str, np.ndarray]]) -> di
     return made
 
 
-def _stored(kind: str, name: str, table: dict[str, np.ndarray], folder: Path, csv: bool) -> dict[str, Any]:
+def _stored(
+    kind: str, name: str, table: dict[str, np.ndarray], folder: Path, csv: bool
+) -> dict[str, Any]:
     rows = store.arrow(kind, name, table)
     path = folder / f"{name}.parquet"
     store.write(path, store.parquet(rows))

@@ -10,7 +10,11 @@ Rule = tuple[str, Check]  # the words after "must be", and the test
 
 def finite(value: Any) -> bool:
     """Whether a value is a finite number that a double can hold."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= float_info.max
+    return (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and abs(value) <= float_info.max
+    )
 
 
 def _whole(value: Any) -> bool:
@@ -19,7 +23,11 @@ def _whole(value: Any) -> bool:
 
 def whole(least: int, most: int | None = None) -> Rule:
     """A whole number in a range."""
-    words = f"a whole number of at least {least}" if most is None else f"a whole number from {least} to {most}"
+    words = (
+        f"a whole number of at least {least}"
+        if most is None
+        else f"a whole number from {least} to {most}"
+    )
     return words, lambda value: _whole(value) and value >= least and (most is None or value <= most)
 
 
@@ -30,15 +38,26 @@ def only(wanted: float) -> Rule:
 
 
 def between(low: float, high: float) -> Rule:
-    """A number in a range: outside of it round-off or overflow would be measured, and not the study."""
-    return f"a number from {low:g} to {high:g}", lambda value: finite(value) and low <= value <= high
+    """A number in a range.
+
+    Outside of it round-off or overflow would be measured, and not the study.
+    """
+    return (
+        f"a number from {low:g} to {high:g}",
+        lambda value: finite(value) and low <= value <= high,
+    )
 
 
 def several(words: str, test: Check, least: int = 1) -> Rule:
     """A list without repetitions whose entries pass a test."""
     return (
         f"a list of {'' if least == 1 else f'at least {least} '}different {words}",
-        lambda value: isinstance(value, list) and least <= len(value) <= 1000 and all(map(test, value)) and len(set(value)) == len(value),
+        lambda value: (
+            isinstance(value, list)
+            and least <= len(value) <= 1000
+            and all(map(test, value))
+            and len(set(value)) == len(value)
+        ),
     )
 
 
@@ -48,11 +67,16 @@ def many(low: float, high: float, least: int = 1) -> Rule:
 
 
 def composition() -> Rule:
-    """Three positive numbers that sum to one, none of them so small that round-off decides what it becomes."""
+    """Three positive numbers that sum to one, none of them so small that round-off decides what it
+    becomes.
+    """
     return (
         "three numbers of at least 0.001 that sum to 1",
         lambda value: (
-            isinstance(value, list) and len(value) == 3 and all(finite(v) and v >= 1e-3 for v in value) and abs(sum(value) - 1) < 1e-12
+            isinstance(value, list)
+            and len(value) == 3
+            and all(finite(v) and v >= 1e-3 for v in value)
+            and abs(sum(value) - 1) < 1e-12
         ),
     )
 
@@ -72,8 +96,13 @@ def fractions() -> Rule:
 
 SEED = whole(0, 2**63 - 1)
 WIDEST = 65_536
-CHUNK: Rule = (f"a multiple of 64 from 64 to {WIDEST}", lambda value: _whole(value) and 0 < value <= WIDEST and value % 64 == 0)
-HORIZONS = several("whole numbers from -1 to 1000000", lambda value: _whole(value) and -1 <= value <= 1_000_000)
+CHUNK: Rule = (
+    f"a multiple of 64 from 64 to {WIDEST}",
+    lambda value: _whole(value) and 0 < value <= WIDEST and value % 64 == 0,
+)
+HORIZONS = several(
+    "whole numbers from -1 to 1000000", lambda value: _whole(value) and -1 <= value <= 1_000_000
+)
 DEPTHS = several("whole numbers from 1 to 64", lambda value: _whole(value) and 1 <= value <= 64)
 BETAS = many(0, 100)  # softmax(100 z) is a vertex
 SCALES = many(1e-9, 1)
@@ -105,7 +134,9 @@ PARAMETERS: dict[str, dict[str, Rule]] = {
     | {
         "families": whole(1, 100_000),
         "column_concentration": between(0.1, 1e3),
-        "floor": between(0.01, 0.9),  # columns at a vertex, or all alike, leave trajectories to round-off
+        "floor": between(
+            0.01, 0.9
+        ),  # columns at a vertex, or all alike, leave trajectories to round-off
         "alpha": between(0.01, 100),
         "omegas": many(0, 100),
         "updates": whole(1, 10_000),
@@ -141,13 +172,20 @@ PARAMETERS: dict[str, dict[str, Rule]] = {
         "wide_trials": whole(2, 100_000),
     },
 }
-STEEPEST = 5  # steps of the structural study, in leaks: a residual out of reach is amplified by step / leak
+# steps of the structural study, in leaks: a residual out of reach is amplified by step / leak
+STEEPEST = 5
 
 
 def together(kind: str, values: dict[str, Any]) -> tuple[str, str, Any] | None:
-    """The parameter, the rule and the value where parameters that are good one by one do not fit together."""
+    """The parameter, the rule and the value where parameters that are good one by one do not fit
+    together.
+    """
     if kind == "structural" and values["step"] > STEEPEST * values["leak"]:
-        return "step", f"step must be at most {STEEPEST} times leak, {STEEPEST * values['leak']:g}", values["step"]
+        return (
+            "step",
+            f"step must be at most {STEEPEST} times leak, {STEEPEST * values['leak']:g}",
+            values["step"],
+        )
     return None
 
 

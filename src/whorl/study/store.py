@@ -1,7 +1,8 @@
 """The only place that writes results: whole files under their final names, or nothing.
 
-A file is written under a temporary name, forced to the disk, and moved into place, so that a kill at any moment leaves either the old
-file or the new one. The temporary name says whose it is, so that others can tell what a dead process left from what a living one writes.
+A file is written under a temporary name, forced to the disk, and moved into place, so that a kill
+at any moment leaves either the old file or the new one. The temporary name says whose it is, so
+that others can tell what a dead process left from what a living one writes.
 """
 
 import contextlib
@@ -30,7 +31,9 @@ from whorl.study.columns import UNIT, columns
 from whorl.study.layout import MANIFEST
 
 TEMPORARY = ".part"
-OWNED = re.compile(rf"(?P<host>[A-Za-z0-9_-]+)\.(?P<number>\d{{1,9}})-\w+({re.escape(TEMPORARY)})?$")
+OWNED = re.compile(
+    rf"(?P<host>[A-Za-z0-9_-]+)\.(?P<number>\d{{1,9}})-\w+({re.escape(TEMPORARY)})?$"
+)
 STALE = 3600.0  # seconds after which an unfinished file of another machine is nobody's any more
 DIGEST = "sha256_of_these_arrays"
 _NUMBERS = itertools.count()
@@ -52,7 +55,10 @@ def write(path: Path, content: bytes | str) -> None:
 
 @contextlib.contextmanager
 def placed(path: Path) -> Iterator[Path]:
-    """A name to write a file under; it is forced to the disk and moved to `path` afterwards, and so is its new name."""
+    """A name to write a file under.
+
+    It is forced to the disk and moved to `path` afterwards, and so is its new name.
+    """
     fresh = [folder for folder in path.parents if not folder.exists()]
     temporary = path.with_name(f".{path.name}.{owner()}-{next(_NUMBERS)}{TEMPORARY}")
     try:
@@ -86,7 +92,10 @@ def _sync(folder: Path) -> None:
 
 @cache
 def _host() -> str:
-    """This machine, and the space in which its process numbers count: a container may share a name and not the numbers."""
+    """This machine, and the space in which its process numbers count.
+
+    A container may share a name and not the numbers.
+    """
     with contextlib.suppress(OSError):
         return f"{_word(platform.node())}-{Path('/proc/self/ns/pid').stat().st_ino}"
     return _word(platform.node())
@@ -102,7 +111,10 @@ def owner() -> str:
 
 
 def orphaned(name: str) -> bool | None:
-    """Whether the owner in a name is dead; None where nobody here can tell, since it is not a process of this machine."""
+    """Whether the owner in a name is dead.
+
+    None where nobody here can tell, since it is not a process of this machine.
+    """
     found = OWNED.search(name)
     if found is None or found["host"] != _host() or os.name != "posix":
         return None
@@ -140,10 +152,16 @@ def arrow(kind: str, name: str, table: dict[str, np.ndarray]) -> pa.Table:
     """A table with its documented columns, and what they mean in the schema."""
     wanted = columns(kind, name)
     if [column.name for column in wanted] != list(table):
-        raise ValueError(f"table {name} must have the columns {[c.name for c in wanted]}, but it has {list(table)}")
+        raise ValueError(
+            f"table {name} must have the columns {[c.name for c in wanted]}, but it has "
+            f"{list(table)}"
+        )
     described = schema(kind, name)
     arrays = [
-        pa.array(table[column.name].tolist() if column.type == "string" else table[column.name], field.type)
+        pa.array(
+            table[column.name].tolist() if column.type == "string" else table[column.name],
+            field.type,
+        )
         for column, field in zip(wanted, described, strict=True)
     ]
     return pa.Table.from_arrays(arrays, schema=described)
@@ -153,15 +171,24 @@ def schema(kind: str, name: str) -> pa.Schema:
     """The columns of a table, each with its role, unit, equation and meaning."""
     fields = []
     for column in columns(kind, name):
-        about = {"role": column.role, "unit": UNIT, "equation": column.equation, "description": column.meaning}
-        fields.append(pa.field(column.name, pa.type_for_alias(column.type), nullable=False, metadata=about))
+        about = {
+            "role": column.role,
+            "unit": UNIT,
+            "equation": column.equation,
+            "description": column.meaning,
+        }
+        fields.append(
+            pa.field(column.name, pa.type_for_alias(column.type), nullable=False, metadata=about)
+        )
     return pa.schema(fields, metadata={"study": kind, "table": name})
 
 
 def parquet(table: pa.Table) -> bytes:
     """The bytes of a Parquet file; equal tables give equal bytes."""
     buffer = BytesIO()
-    pq.write_table(table, buffer, compression="zstd", use_dictionary=True, write_statistics=True, version="2.6")
+    pq.write_table(
+        table, buffer, compression="zstd", use_dictionary=True, write_statistics=True, version="2.6"
+    )
     return buffer.getvalue()
 
 
@@ -185,14 +212,21 @@ def read_table(path: Path, content: bytes | None = None) -> dict[str, np.ndarray
     try:
         with pq.ParquetFile(source) as file:
             text = [field.name for field in file.schema_arrow if field.type == pa.string()]
-            across, cells = file.metadata.num_columns, file.metadata.num_rows * file.metadata.num_columns
+            across, cells = (
+                file.metadata.num_columns,
+                file.metadata.num_rows * file.metadata.num_columns,
+            )
         if across > layout.COLUMNS or cells > layout.CELLS:
             most = f"{layout.COLUMNS} columns and {layout.CELLS} cells"
             raise ValueError(f"{path} must have at most {most}, but it has {across} and {cells}")
         source = path if content is None else pa.BufferReader(content)
-        # Words are read as numbers into a list of different words, so that a long one takes its room once.
+        # Words are read as numbers into a list of different words, so that a long one takes its
+        # room once.
         table = pq.ParquetFile(source, read_dictionary=text).read()
-        return {name: _words(path, table[name]) if name in text else table[name].to_numpy() for name in table.column_names}
+        return {
+            name: _words(path, table[name]) if name in text else table[name].to_numpy()
+            for name in table.column_names
+        }
     except (pa.ArrowException, OSError, UnicodeDecodeError) as wrong:
         if isinstance(wrong, OSError) and wrong.errno is not None:  # no such file, and the like
             raise
@@ -204,22 +238,44 @@ def _words(path: Path, column: pa.ChunkedArray) -> np.ndarray:
     for chunk in column.chunks:
         words = chunk.dictionary.to_pylist()
         if any(word is None or len(word) > layout.WORD for word in words) or chunk.null_count:
-            raise ValueError(f"{path} must hold words of at most {layout.WORD} letters, but one is longer or missing")
+            raise ValueError(
+                f"{path} must hold words of at most {layout.WORD} letters, but one is longer or "
+                "missing"
+            )
         parts.append(np.asarray(words, str)[chunk.indices.to_numpy()])
     return np.concatenate(parts)
 
 
 def write_arrays(path: Path, arrays: dict[str, np.ndarray], key: str = "") -> None:
-    """What a stage computed, for a run that may be interrupted; `key` says what it was computed from."""
+    """What a stage computed, for a run that may be interrupted.
+
+    `key` says what it was computed from.
+    """
     buffer = BytesIO()
     np.savez(buffer, allow_pickle=False, **{DIGEST: np.array(_digest(arrays, key))}, **arrays)
     write(path, buffer.getvalue())
 
 
 def read_arrays(path: Path, key: str = "") -> dict[str, np.ndarray] | None:
-    """What a stage computed before the interruption; None where the file is missing, damaged, or not what was written under this key."""
-    damage = (ValueError, OSError, EOFError, KeyError, TypeError, MemoryError, NotImplementedError, BadZipFile)
-    with contextlib.suppress(*damage), path.open("rb") as file, np.load(file, allow_pickle=False) as found:
+    """What a stage computed before the interruption.
+
+    None where the file is missing, damaged, or not what was written under this key.
+    """
+    damage = (
+        ValueError,
+        OSError,
+        EOFError,
+        KeyError,
+        TypeError,
+        MemoryError,
+        NotImplementedError,
+        BadZipFile,
+    )
+    with (
+        contextlib.suppress(*damage),
+        path.open("rb") as file,
+        np.load(file, allow_pickle=False) as found,
+    ):
         if isinstance(found, np.ndarray) or any(one.compress_type for one in found.zip.infolist()):
             return None  # no archive of ours, which never unpacks to more than it is
         arrays = {name: found[name] for name in found.files if name != DIGEST}
@@ -246,8 +302,12 @@ def hash_of(path: Path) -> str:
 
 
 def files(folder: Path) -> Iterator[Path]:
-    """Every file that belongs to a finished run folder and is listed in its manifest, in a fixed order."""
-    yield from (path for path in layout.read(folder).files if path.name not in (MANIFEST, *UNLISTED))
+    """Every file that belongs to a finished run folder and is listed in its manifest, in a fixed
+    order.
+    """
+    yield from (
+        path for path in layout.read(folder).files if path.name not in (MANIFEST, *UNLISTED)
+    )
 
 
 def seal(folder: Path) -> None:
@@ -264,9 +324,12 @@ def is_part(path: Path, of: Path) -> bool:
 def is_free(folder: Path, first: Path) -> bool:
     """Whether a folder is new or empty, but for what killed writers of its first file left behind.
 
-    Look for the first file after this, not before: another start on the same folder may be writing it.
+    Look for the first file after this, not before: another start on the same folder may be writing
+    it.
     """
-    return not folder.exists() or (folder.is_dir() and all(is_part(path, of=first) for path in folder.iterdir()))
+    return not folder.exists() or (
+        folder.is_dir() and all(is_part(path, of=first) for path in folder.iterdir())
+    )
 
 
 def sweep(folder: Path) -> None:

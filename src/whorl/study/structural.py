@@ -1,6 +1,9 @@
-"""The structural study: response identities, ranks, rotational modes, reciprocal trajectories, and the two exact examples.
+"""The structural study.
 
-One stage a depth, and one for what has no families: the disconnected controls and the curvature examples.
+Response identities, ranks, rotational modes, reciprocal trajectories, and the two exact examples.
+
+One stage a depth, and one for what has no families: the disconnected controls and the curvature
+examples.
 """
 
 from collections.abc import Callable
@@ -40,18 +43,50 @@ def compute(p: SimpleNamespace, stage: str) -> dict[str, np.ndarray]:
 def _depth(p: SimpleNamespace, depth: int) -> dict[str, np.ndarray]:
     tasks = [draws.task(p.seed, family, p.concentration) for family in range(p.families)]
     x, y = (np.stack(part) for part in zip(*tasks, strict=True))
-    layers = np.stack([draws.dirichlet_layers(p.seed, f, depth, p.column_concentration, p.floor) for f in range(p.families)])
+    layers = np.stack(
+        [
+            draws.dirichlet_layers(p.seed, f, depth, p.column_concentration, p.floor)
+            for f in range(p.families)
+        ]
+    )
     selected = draws.largest_residual(layers, x, y)
     rows = np.arange(p.families)
-    seen = _measured(depth)(layers, x, x[rows, selected][:, None], y[rows, selected][:, None], float(p.alpha), jnp.asarray(p.omegas))
+    seen = _measured(depth)(
+        layers,
+        x,
+        x[rows, selected][:, None],
+        y[rows, selected][:, None],
+        float(p.alpha),
+        jnp.asarray(p.omegas),
+    )
     states = [(layers, layers)]
     for _ in range(p.updates):
         states.append(_moved(p, depth, states[-1], x, y))
-    by_sum, by_newton = (np.stack([np.asarray(pair[route]) for pair in states], axis=1) for route in (0, 1))
+    by_sum, by_newton = (
+        np.stack([np.asarray(pair[route]) for pair in states], axis=1) for route in (0, 1)
+    )
     losses = np.asarray(_losses(depth)(by_sum, x, y))
-    names = ("layer_sum", "gram", "factor", "selected_factor", "loops", "velocity", "commanded", "loss_rate", "predicted_rate")
+    names = (
+        "layer_sum",
+        "gram",
+        "factor",
+        "selected_factor",
+        "loops",
+        "velocity",
+        "commanded",
+        "loss_rate",
+        "predicted_rate",
+    )
     found = dict(zip(names, map(np.asarray, seen), strict=True))
-    return found | {"x": x, "y": y, "layers": layers, "selected": selected, "by_sum": by_sum, "by_newton": by_newton, "loss": losses}
+    return found | {
+        "x": x,
+        "y": y,
+        "layers": layers,
+        "selected": selected,
+        "by_sum": by_sum,
+        "by_newton": by_newton,
+        "loss": losses,
+    }
 
 
 @cache
@@ -68,7 +103,13 @@ def _measured(depth: int) -> Callable[..., Any]:
             velocity = driven @ law(driven, error)
             commanded = alpha * error + omega * (error @ turn.T)
             loop = driven.reduced() @ law.matrix(driven)
-            return loop, velocity[0], commanded[0], -jnp.sum(error * velocity), -alpha * jnp.sum(error**2)
+            return (
+                loop,
+                velocity[0],
+                commanded[0],
+                -jnp.sum(error * velocity),
+                -alpha * jnp.sum(error**2),
+            )
 
         return joint.dense(), joint.gram(), joint.factor(), driven.factor(), *jax.vmap(mode)(omegas)
 
@@ -76,14 +117,27 @@ def _measured(depth: int) -> Callable[..., Any]:
 
 
 def _moved(p: SimpleNamespace, depth: int, state: Any, x: np.ndarray, y: np.ndarray) -> Any:
-    """One update of all families, some at a time: the two routes call LAPACK, and above some hundred of them wait for each other."""
+    """One update of all families, some at a time.
+
+    The two routes call LAPACK, and above some hundred of them wait for each other.
+    """
     update = _updated(depth)
     if p.families <= PORTION:
         return update(state, x, y, float(p.leak), float(p.step))
     parts = []
     for first in range(0, p.families, PORTION):
         here = slice(first, first + PORTION)
-        parts.append(jax.block_until_ready(update(tuple(one[here] for one in state), x[here], y[here], float(p.leak), float(p.step))))
+        parts.append(
+            jax.block_until_ready(
+                update(
+                    tuple(one[here] for one in state),
+                    x[here],
+                    y[here],
+                    float(p.leak),
+                    float(p.step),
+                )
+            )
+        )
     return tuple(np.concatenate(sides) for sides in zip(*parts, strict=True))
 
 
@@ -96,7 +150,9 @@ def _updated(depth: int) -> Callable[..., Any]:
         first, second = (like.with_blocks(list(layers)) for layers in state)
         joint = response(first, x)
         by_sum = first.stepped(joint.scores(leaky(leak)(joint, y - joint.predictions)), step)
-        by_newton = second.stepped(gauss_newton(leak).scores(second, x, y - second.outputs(x)), step)
+        by_newton = second.stepped(
+            gauss_newton(leak).scores(second, x, y - second.outputs(x)), step
+        )
         return jnp.stack(by_sum.layers), jnp.stack(by_newton.layers)
 
     return jax.jit(jax.vmap(one, in_axes=(0, 0, 0, None, None)))
@@ -119,10 +175,16 @@ def _explicit(p: SimpleNamespace) -> dict[str, np.ndarray]:
         layers = draws.control_layers(p.seed, depth, p.column_concentration, p.floor)
         driven = response(Network(list(layers), support=list(layers > 0)), even)
         matrix, factor = _matrix_and_factor(driven)
-        found |= {f"weights{depth}": layers, f"response{depth}": np.asarray(matrix), f"factor{depth}": np.asarray(factor)}
+        found |= {
+            f"weights{depth}": layers,
+            f"response{depth}": np.asarray(matrix),
+            f"factor{depth}": np.asarray(factor),
+        }
     for name in EXAMPLES:
         start, target = getattr(p, f"{name}_start"), getattr(p, f"{name}_target")
-        found[f"coefficient_{name}"], found[f"losses_{name}"] = map(np.asarray, _example(start, target, jnp.asarray(p.steps)))
+        found[f"coefficient_{name}"], found[f"losses_{name}"] = map(
+            np.asarray, _example(start, target, jnp.asarray(p.steps))
+        )
     return found
 
 
@@ -133,15 +195,24 @@ def _matrix_and_factor(driven: Response) -> Any:
 
 @jax.jit
 def _example(start: Any, target: Any, steps: Any) -> Any:
-    """The coefficient of a one-layer network, and its losses after a turn, the opposite turn and no turn."""
+    """The coefficient of a one-layer network, and its losses after a turn, the opposite turn and no
+    turn.
+    """
     net = Network([jnp.asarray(start)[:, None]])
     x, y = jnp.ones((1, 1)), jnp.asarray(target)[None]
     straight, turning = turn_scores(net, x, y, selected=0)
 
     def after(step: Any, amount: Any) -> Any:
-        return loss(net.stepped([b + amount * r for b, r in zip(straight, turning, strict=True)], step), x, y, mean=True)
+        return loss(
+            net.stepped([b + amount * r for b, r in zip(straight, turning, strict=True)], step),
+            x,
+            y,
+            mean=True,
+        )
 
-    losses = jax.vmap(lambda step: jnp.stack([after(step, 1.0), after(step, -1.0), after(step, 0.0)]))(steps)
+    losses = jax.vmap(
+        lambda step: jnp.stack([after(step, 1.0), after(step, -1.0), after(step, 0.0)])
+    )(steps)
     return curvature(net, x, y, selected=0).coefficient, losses
 
 
@@ -153,7 +224,9 @@ def tables(p: SimpleNamespace, parts: Parts) -> Tables:
     tasks = keys | {f"{side}_{i}": first[side][:, :, i].ravel() for side in "xy" for i in range(3)}
     built = {
         "tasks": tasks,
-        "weights": _by_depth(deep, lambda d, depth: _network_rows(p, depth) | {"weight": d["layers"].ravel()}, 5),
+        "weights": _by_depth(
+            deep, lambda d, depth: _network_rows(p, depth) | {"weight": d["layers"].ravel()}, 5
+        ),
         "responses": _by_depth(deep, lambda d, depth: _response_rows(p, depth, d), 4),
         "operators": _by_depth(deep, lambda d, depth: _operators(p, depth, d), 2),
         "modes": _by_depth(deep, lambda d, depth: _modes(p, depth, d), 3),
@@ -164,13 +237,23 @@ def tables(p: SimpleNamespace, parts: Parts) -> Tables:
 
 
 def _by_depth(deep: dict[int, Any], build: Callable[[Any, int], Table], keys: int) -> Table:
-    """One table from all depths: families first, then depths, then the rest as each depth has it."""
+    """One table from all depths.
+
+    Families first, then depths, then the rest as each depth has it.
+    """
     table = _frames.joined(build(arrays, depth) for depth, arrays in deep.items())
     return _frames.ordered(table, *list(table)[:keys])
 
 
 def _network_rows(p: SimpleNamespace, depth: int, **more: Any) -> Table:
-    return _frames.product(family=range(p.families), depth=[depth], **more, layer=range(depth), row=range(3), column=range(3))
+    return _frames.product(
+        family=range(p.families),
+        depth=[depth],
+        **more,
+        layer=range(depth),
+        row=range(3),
+        column=range(3),
+    )
 
 
 def _response_rows(p: SimpleNamespace, depth: int, d: Any) -> Table:
@@ -197,20 +280,32 @@ def _operators(p: SimpleNamespace, depth: int, d: Any) -> Table:
 
 
 def _modes(p: SimpleNamespace, depth: int, d: Any) -> Table:
-    keys = _frames.product(family=range(p.families), depth=[depth], omega=np.asarray(p.omegas, dtype=float))
+    keys = _frames.product(
+        family=range(p.families), depth=[depth], omega=np.asarray(p.omegas, dtype=float)
+    )
     values = np.linalg.eigvals(-d["loops"]).reshape(-1, 2)
     pair = np.take_along_axis(values, np.argmax(np.imag(values), axis=1)[:, None], axis=1)[:, 0]
     real, imag = np.real(pair), np.imag(pair)
     velocity, commanded = (d[name].reshape(-1, 3) for name in ("velocity", "commanded"))
     rate, predicted = d["loss_rate"].ravel(), d["predicted_rate"].ravel()
     apart = np.abs(velocity - commanded)
-    sides = {f"{name}_{i}": side[:, i] for name, side in (("velocity", velocity), ("commanded", commanded)) for i in range(3)}
+    sides = {
+        f"{name}_{i}": side[:, i]
+        for name, side in (("velocity", velocity), ("commanded", commanded))
+        for i in range(3)
+    }
     residuals = {
         "pair_residual": np.abs(real + p.alpha) + np.abs(imag - keys["omega"]),
         "score_residual": (apart[:, 0] + apart[:, 1]) + apart[:, 2],
         "dissipation_residual": np.abs(rate - predicted),
     }
-    return keys | {"real": real, "imag": imag} | sides | {"loss_rate": rate, "predicted_rate": predicted} | residuals
+    return (
+        keys
+        | {"real": real, "imag": imag}
+        | sides
+        | {"loss_rate": rate, "predicted_rate": predicted}
+        | residuals
+    )
 
 
 def _states(p: SimpleNamespace, depth: int, d: Any) -> Table:
@@ -232,14 +327,26 @@ def _trajectories(p: SimpleNamespace, depth: int, d: Any) -> Table:
 
 def _explicit_tables(p: SimpleNamespace, d: Any) -> Tables:
     places = {"row": range(3), "column": range(3)}
-    weights = [_frames.product(depth=[n], layer=range(n), **places) | {"weight": np.asarray(d[f"weights{n}"]).ravel()} for n in p.depths]
-    answers = [_frames.product(depth=[n], **places) | {"response": np.asarray(d[f"response{n}"]).ravel()} for n in p.depths]
+    weights = [
+        _frames.product(depth=[n], layer=range(n), **places)
+        | {"weight": np.asarray(d[f"weights{n}"]).ravel()}
+        for n in p.depths
+    ]
+    answers = [
+        _frames.product(depth=[n], **places) | {"response": np.asarray(d[f"response{n}"]).ravel()}
+        for n in p.depths
+    ]
     ranks = [_frames.modes(d[f"factor{n}"][None], p.rank_tol)[0] for n in p.depths]
     controls = {"depth": np.asarray(p.depths), "rank": np.concatenate(ranks)}
-    null = [np.abs((k[:, 0] + k[:, 1]) - 2 * k[:, 2]) for k in (d[f"response{n}"] for n in p.depths)]
+    null = [
+        np.abs((k[:, 0] + k[:, 1]) - 2 * k[:, 2]) for k in (d[f"response{n}"] for n in p.depths)
+    ]
     controls["null_response"] = np.array([((n[0] + n[1]) + n[2]) / np.sqrt(6.0) for n in null])
     steps = np.asarray(p.steps, dtype=float)
-    curves = [_curve(name, steps, float(d[f"coefficient_{name}"]), np.asarray(d[f"losses_{name}"])) for name in EXAMPLES]
+    curves = [
+        _curve(name, steps, float(d[f"coefficient_{name}"]), np.asarray(d[f"losses_{name}"]))
+        for name in EXAMPLES
+    ]
     return {
         "control_weights": _frames.joined(weights),
         "control_responses": _frames.joined(answers),
@@ -252,8 +359,17 @@ def _curve(name: str, steps: np.ndarray, coefficient: float, losses: np.ndarray)
     plus, minus, still = losses.T
     even = (plus + minus) / 2 - still
     estimate = even / steps**2
-    sides = {"coefficient": np.full(steps.size, coefficient), "loss_plus": plus, "loss_minus": minus, "loss_still": still}
-    derived = {"even_difference": even, "estimate": estimate, "relative_error": np.abs(estimate / coefficient - 1)}
+    sides = {
+        "coefficient": np.full(steps.size, coefficient),
+        "loss_plus": plus,
+        "loss_minus": minus,
+        "loss_still": still,
+    }
+    derived = {
+        "even_difference": even,
+        "estimate": estimate,
+        "relative_error": np.abs(estimate / coefficient - 1),
+    }
     return {"example": np.full(steps.size, name), "step": steps} | sides | derived
 
 
@@ -261,7 +377,8 @@ def statistics(p: SimpleNamespace, t: Tables) -> dict[str, Any]:
     """Every number that a gate, the comparison or the report speaks of."""
     operators, states = t["operators"], t["trajectory_weights"]
     found: dict[str, Any] = {
-        f"rows.{name}": len(next(iter(t[name].values()))) for name in ("operators", "modes", "trajectories", "controls", "curvature")
+        f"rows.{name}": len(next(iter(t[name].values())))
+        for name in ("operators", "modes", "trajectories", "controls", "curvature")
     }
     for table, names in {
         "operators": ("factorisation", "symmetry"),
@@ -272,15 +389,29 @@ def statistics(p: SimpleNamespace, t: Tables) -> dict[str, Any]:
     found["weight.min"] = min(states["layer_sum"].min(), states["gauss_newton"].min())
     for depth in p.depths:
         here = operators["depth"] == depth
-        found |= {f"rank.{word}.depth{depth}": np.sum(operators["rank"][here] == rank) for word, rank in (("full", FULL), ("five", 5))}
+        found |= {
+            f"rank.{word}.depth{depth}": np.sum(operators["rank"][here] == rank)
+            for word, rank in (("full", FULL), ("five", 5))
+        }
         found[f"condition.median.depth{depth}"] = np.median(operators["condition"][here])
-    found |= {"rank.min": operators["rank"].min(), "selected_rank.min": operators["selected_rank"].min()}
+    found |= {
+        "rank.min": operators["rank"].min(),
+        "selected_rank.min": operators["selected_rank"].min(),
+    }
     deficient = operators["condition"][operators["rank"] < FULL]
     if deficient.size:
-        found |= {"condition.deficient.min": deficient.min(), "condition.deficient.max": deficient.max()}
-    found |= {"control.rank.min": t["controls"]["rank"].min(), "control.rank.max": t["controls"]["rank"].max()}
+        found |= {
+            "condition.deficient.min": deficient.min(),
+            "condition.deficient.max": deficient.max(),
+        }
+    found |= {
+        "control.rank.min": t["controls"]["rank"].min(),
+        "control.rank.max": t["controls"]["rank"].max(),
+    }
     found["control.null.max"] = t["controls"]["null_response"].max()
-    return found | {name: value for example in EXAMPLES for name, value in _fit(t["curvature"], example).items()}
+    return found | {
+        name: value for example in EXAMPLES for name, value in _fit(t["curvature"], example).items()
+    }
 
 
 def _fit(t: Table, example: str) -> dict[str, float]:
@@ -288,4 +419,8 @@ def _fit(t: Table, example: str) -> dict[str, float]:
     steps = t["step"][rows]
     slope = np.polyfit(np.log(steps), np.log(np.abs(t["even_difference"][rows])), 1)[0]
     error = t["relative_error"][rows][np.argmin(steps)]
-    return {f"coefficient.{example}": t["coefficient"][rows][0], f"slope.{example}": slope, f"relative_error.{example}": error}
+    return {
+        f"coefficient.{example}": t["coefficient"][rows][0],
+        f"slope.{example}": slope,
+        f"relative_error.{example}": error,
+    }

@@ -1,4 +1,6 @@
-"""The threshold study: does the ratio of one sample predict the sign of the coefficient of all of them?
+"""The threshold study.
+
+Does the ratio of one sample predict the sign of the coefficient of all of them?
 
 One stage a depth; all families and imbalances of a depth are one compiled call.
 """
@@ -33,13 +35,38 @@ def compute(p: SimpleNamespace, stage: str) -> dict[str, np.ndarray]:
     depth = int(stage.removeprefix("depth"))
     tasks = [draws.task(p.seed, family, p.concentration) for family in range(p.families)]
     x, y = (np.repeat(np.stack(part), len(p.betas), axis=0) for part in zip(*tasks, strict=True))
-    layers = np.stack([draws.softmax_layers(p.seed, f, depth, beta, p.floor) for f in range(p.families) for beta in p.betas])
+    layers = np.stack(
+        [
+            draws.softmax_layers(p.seed, f, depth, beta, p.floor)
+            for f in range(p.families)
+            for beta in p.betas
+        ]
+    )
     selected = draws.largest_residual(layers, x, y)
-    # The selected sample goes first, so that one compiled program serves all configurations; sums over samples do not mind.
+    # The selected sample goes first, so that one compiled program serves all configurations; sums
+    # over samples do not mind.
     first = (np.arange(6) + selected[:, None]) % 6
-    seen = _measured(depth)(layers, *(np.take_along_axis(rows, first[:, :, None], axis=1) for rows in (x, y)), float(p.finite_step))
-    names = ("displacement", "bending", "selected_displacement", "selected_bending", "factor", "velocity", "commanded", "losses")
-    return dict(zip(names, map(np.asarray, seen), strict=True)) | {"x": x, "y": y, "layers": layers, "selected": selected}
+    seen = _measured(depth)(
+        layers,
+        *(np.take_along_axis(rows, first[:, :, None], axis=1) for rows in (x, y)),
+        float(p.finite_step),
+    )
+    names = (
+        "displacement",
+        "bending",
+        "selected_displacement",
+        "selected_bending",
+        "factor",
+        "velocity",
+        "commanded",
+        "losses",
+    )
+    return dict(zip(names, map(np.asarray, seen), strict=True)) | {
+        "x": x,
+        "y": y,
+        "layers": layers,
+        "selected": selected,
+    }
 
 
 @cache
@@ -55,13 +82,29 @@ def _measured(depth: int) -> Callable[..., Any]:
         errors = y - response(net, x).predictions
 
         def after(size: Any, amount: float) -> Any:
-            return loss(net.stepped([b + amount * r for b, r in zip(straight, turning, strict=True)], size), x, y, mean=True)
+            return loss(
+                net.stepped([b + amount * r for b, r in zip(straight, turning, strict=True)], size),
+                x,
+                y,
+                mean=True,
+            )
 
-        losses = jnp.stack([after(size, amount) for size in (step, -step) for amount in (1.0, -1.0, 0.0)])
+        losses = jnp.stack(
+            [after(size, amount) for size in (step, -step) for amount in (1.0, -1.0, 0.0)]
+        )
         bent = jnp.sum(errors * local.bending, axis=1)
         moved = jnp.sum(local.displacement**2, axis=1)
         velocity, commanded = driven @ law(driven, error), error + error @ turn.T
-        return moved.sum(), bent.sum(), moved[0], bent[0], driven.factor(), velocity[0], commanded[0], losses
+        return (
+            moved.sum(),
+            bent.sum(),
+            moved[0],
+            bent[0],
+            driven.factor(),
+            velocity[0],
+            commanded[0],
+            losses,
+        )
 
     return jax.jit(jax.vmap(one, in_axes=(0, 0, 0, None)))
 
@@ -72,29 +115,59 @@ def tables(p: SimpleNamespace, parts: Parts) -> Tables:
     betas = np.asarray(p.betas, dtype=float)
     first = next(iter(deep.values()))
     keys = _frames.product(family=range(p.families), sample=range(6))
-    tasks = keys | {f"{side}_{i}": first[side][:: betas.size, :, i].ravel() for side in "xy" for i in range(3)}
+    tasks = keys | {
+        f"{side}_{i}": first[side][:: betas.size, :, i].ravel() for side in "xy" for i in range(3)
+    }
     weights = [
-        _frames.product(family=range(p.families), depth=[n], beta=betas, layer=range(n), row=range(3), column=range(3))
+        _frames.product(
+            family=range(p.families),
+            depth=[n],
+            beta=betas,
+            layer=range(n),
+            row=range(3),
+            column=range(3),
+        )
         | {"weight": d["layers"].ravel()}
         for n, d in deep.items()
     ]
-    configurations = [_frames.product(family=range(p.families), depth=[n], beta=betas) | _configurations(p, d) for n, d in deep.items()]
+    configurations = [
+        _frames.product(family=range(p.families), depth=[n], beta=betas) | _configurations(p, d)
+        for n, d in deep.items()
+    ]
     built = {
         "tasks": tasks,
-        "weights": _frames.ordered(_frames.joined(weights), "family", "depth", "beta", "layer", "row", "column"),
-        "configurations": _frames.ordered(_frames.joined(configurations), "family", "depth", "beta"),
+        "weights": _frames.ordered(
+            _frames.joined(weights), "family", "depth", "beta", "layer", "row", "column"
+        ),
+        "configurations": _frames.ordered(
+            _frames.joined(configurations), "family", "depth", "beta"
+        ),
     }
     return built | {"draws": _draws(p, built["configurations"])}
 
 
 def _configurations(p: SimpleNamespace, d: Any) -> Table:
     sides: Table = dict(zip(SIDES, d["losses"].T, strict=True))
-    ahead, back = ((sides[f"{way}_plus"] + sides[f"{way}_minus"]) / 2 - sides[f"{way}_still"] for way in ("loss", "back"))
-    finite = (ahead + back) / (2 * (p.finite_step * p.finite_step))  # a product: a power may round otherwise
+    ahead, back = (
+        (sides[f"{way}_plus"] + sides[f"{way}_minus"]) / 2 - sides[f"{way}_still"]
+        for way in ("loss", "back")
+    )
+    finite = (ahead + back) / (
+        2 * (p.finite_step * p.finite_step)
+    )  # a product: a power may round otherwise
     coefficient = (d["displacement"] - d["bending"]) / 12
     ratio = d["selected_bending"] / d["selected_displacement"]
     apart = np.abs(d["velocity"] - d["commanded"])
-    locals_ = {name: d[name] for name in ("selected", "displacement", "bending", "selected_displacement", "selected_bending")}
+    locals_ = {
+        name: d[name]
+        for name in (
+            "selected",
+            "displacement",
+            "bending",
+            "selected_displacement",
+            "selected_bending",
+        )
+    }
     vectors = {f"{name}_{i}": d[name][:, i] for name in ("velocity", "commanded") for i in range(3)}
     derived = {
         "coefficient": coefficient,
@@ -102,15 +175,24 @@ def _configurations(p: SimpleNamespace, d: Any) -> Table:
         "favourable": (coefficient < 0).astype(int),
         "predicted": (ratio > 1).astype(int),
         "finite": finite,
-        "coefficient_residual": np.abs(finite - coefficient) / np.maximum(np.abs(coefficient), d["displacement"] / 12),
+        "coefficient_residual": np.abs(finite - coefficient)
+        / np.maximum(np.abs(coefficient), d["displacement"] / 12),
         "response_residual": (apart[:, 0] + apart[:, 1]) + apart[:, 2],
         "column_residual": _frames.column_residual(d["layers"]),
     }
-    return locals_ | {"condition": _frames.modes(d["factor"], p.rank_tol)[1]} | vectors | sides | derived
+    return (
+        locals_
+        | {"condition": _frames.modes(d["factor"], p.rank_tol)[1]}
+        | vectors
+        | sides
+        | derived
+    )
 
 
 def _draws(p: SimpleNamespace, rows: Table) -> Table:
-    counts = bootstrap.multiplicities(bootstrap.resampled(p.bootstrap_seed, p.families, p.resamples), p.families)
+    counts = bootstrap.multiplicities(
+        bootstrap.resampled(p.bootstrap_seed, p.families, p.resamples), p.families
+    )
     favourable = rows["favourable"] == 1
 
     def drawn(those: np.ndarray) -> np.ndarray:
@@ -150,7 +232,14 @@ def statistics(p: SimpleNamespace, t: Tables) -> dict[str, Any]:
     for name in ("auc", "accuracy", "favourable.first", "favourable.last"):
         if name not in found:
             continue
-        found[f"{name}.lower"], found[f"{name}.upper"] = bootstrap.interval(draw[name.replace(".", "_")])
-    found |= {f"{name}.max": rows[name].max() for name in ("response_residual", "coefficient_residual", "column_residual")}
+        found[f"{name}.lower"], found[f"{name}.upper"] = bootstrap.interval(
+            draw[name.replace(".", "_")]
+        )
+    found |= {
+        f"{name}.max": rows[name].max()
+        for name in ("response_residual", "coefficient_residual", "column_residual")
+    }
     quartiles = np.quantile(rows["condition"], [0.25, 0.5, 0.75])
-    return found | dict(zip(("condition.q1", "condition.median", "condition.q3"), quartiles, strict=True))
+    return found | dict(
+        zip(("condition.q1", "condition.median", "condition.q3"), quartiles, strict=True)
+    )

@@ -1,4 +1,6 @@
-"""Sweeps: many cases over any parameter, in shards that survive whatever happens to those who compute them.
+"""Sweeps.
+
+Many cases over any parameter, in shards that survive whatever happens to those who compute them.
 
     from pathlib import Path
     from whorl import sweep
@@ -8,8 +10,9 @@
     sweep.sweep(design, "runs/mine", engine=sweep.Processes(2))
     print(sweep.conditions("runs/mine"))
 
-Data flows from `design` through `plan`, `draws` and `compute` to `guard` (what goes wrong), `shards` (the store), `work` (what a worker
-does), the engines (`engines`, `processes`, `cluster`) and `table`.
+Data flows from `design` through `plan`, `draws` and `compute` to `guard` (what goes wrong),
+`shards` (the store), `work` (what a worker does), the engines (`engines`, `processes`, `cluster`)
+and `table`.
 """
 
 from whorl.sweep.cluster import Cluster as Cluster

@@ -1,7 +1,8 @@
 """One more process, so that a compiled call which does not come back can be ended.
 
-Python cannot interrupt a running XLA program. Where a sweep has a time limit, every worker therefore hands its calls to a child over a
-pipe and kills it when the time is up. The first call of a shape is made on a harmless problem, so that compilation does not count.
+Python cannot interrupt a running XLA program. Where a sweep has a time limit, every worker
+therefore hands its calls to a child over a pipe and kills it when the time is up. The first call of
+a shape is made on a harmless problem, so that compilation does not count.
 """
 
 import atexit
@@ -32,12 +33,19 @@ class Child:
     """A process that answers calls."""
 
     def __init__(self) -> None:
-        line, self.line = Pipe(duplex=False)  # our end closes when this process ends, and the child with it
+        line, self.line = Pipe(
+            duplex=False
+        )  # our end closes when this process ends, and the child with it
         terms = lifeline.terms(line.fileno())
-        script = f"import runpy; runpy.run_path(*{terms!r}); from whorl.sweep.child import main; main()"
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+        script = (
+            f"import runpy; runpy.run_path(*{terms!r}); from whorl.sweep.child import main; main()"
+        )
+        environment = os.environ | {
+            "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)
+        }
         with lifeline.deaf():
-            self.process: subprocess.Popen[bytes] = subprocess.Popen(  # nosec B603 # this interpreter and nothing from outside
+            # nosec B603 # this interpreter and nothing from outside
+            self.process: subprocess.Popen[bytes] = subprocess.Popen(
                 python_command("-c", script),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -63,7 +71,9 @@ class Child:
             self.end()
             if isinstance(wrong, TimeoutError):
                 raise
-            raise MemoryError(f"the process of the call ended with {self.process.returncode}") from wrong  # most likely for want of memory
+            raise MemoryError(
+                f"the process of the call ended with {self.process.returncode}"
+            ) from wrong  # most likely for want of memory
         if kind == "raised":
             raise answer
         return answer
@@ -80,7 +90,9 @@ class Child:
 
 
 def rows(work: "Work", number: int, places: np.ndarray, chunk: int) -> Rows:
-    """The rows of some cases of a shard, computed in the child of this worker within the limit for each chunk."""
+    """The rows of some cases of a shard, computed in the child of this worker within the limit for
+    each chunk.
+    """
     assert work.limit is not None
     child = getattr(_CHILDREN, "one", None)
     if child is None or child.process.poll() is not None:
@@ -110,7 +122,11 @@ def _answer(kind: str, work: "Work", number: int, *more: Any) -> Any:
     if kind == "rows":
         return compute.rows(plan.design.seed, cases.rows(more[0]), chunk, function(train))
     harmless = cases.rows(np.zeros(1, dtype=int))
-    usual = dict(harmless.free) | {"imbalance": np.zeros(1), "floor": np.ones(1), "scale": np.full(1, 0.1)}
+    usual = dict(harmless.free) | {
+        "imbalance": np.zeros(1),
+        "floor": np.ones(1),
+        "scale": np.full(1, 0.1),
+    }
     return compute.rows(plan.design.seed, replace(harmless, free=usual), chunk, function(train))
 
 
@@ -134,5 +150,10 @@ def main() -> None:
         try:
             answer = ("answer", _answer(*question))
         except Exception as wrong:
-            answer = ("raised", wrong if type(wrong).__module__ == "builtins" else RuntimeError(f"{type(wrong).__name__}: {wrong}"))
+            answer = (
+                "raised",
+                wrong
+                if type(wrong).__module__ == "builtins"
+                else RuntimeError(f"{type(wrong).__name__}: {wrong}"),
+            )
         _send(answers, answer)

@@ -1,7 +1,8 @@
 """Some cases, from their parameters to their rows, through `train_many`.
 
-A row does not depend on the rows beside it: every compiled call has the design's chunk of pairs, filled up where cases are missing, and
-numbers that differ from case to case are handed over pair by pair.
+A row does not depend on the rows beside it: every compiled call has the design's chunk of pairs,
+filled up where cases are missing, and numbers that differ from case to case are handed over pair by
+pair.
 """
 
 from collections.abc import Callable
@@ -40,7 +41,13 @@ def problem(seed: int, cases: Cases) -> tuple[np.ndarray, ...]:
     x = drawn.inputs[at]
     y = x @ draws.teacher(drawn.shares[at], cases.free["concentration"])
     layers = draws.columns(drawn.logits[at], cases.free["imbalance"], cases.free["floor"])
-    return layers, x, y, drawn.order[at], drawn.turns[at] * (1 - 2 * cases.flip[:, None]).astype(np.int32)
+    return (
+        layers,
+        x,
+        y,
+        drawn.order[at],
+        drawn.turns[at] * (1 - 2 * cases.flip[:, None]).astype(np.int32),
+    )
 
 
 def refusals(layers: np.ndarray, y: np.ndarray) -> dict[int, str]:
@@ -62,7 +69,10 @@ def rows(seed: int, cases: Cases, chunk: int, train: Train = train_many) -> Rows
     why = refusals(layers, y)
     able = np.array([at for at in range(len(cases)) if at not in why], dtype=int)
     found: Rows = {name: np.full(len(cases), np.nan) for name in NUMBERS}
-    found |= {"made": np.zeros(len(cases), dtype=np.int64), "reason": np.full(len(cases), "", dtype=object)}
+    found |= {
+        "made": np.zeros(len(cases), dtype=np.int64),
+        "reason": np.full(len(cases), "", dtype=object),
+    }
     for at, words in why.items():
         found["reason"][at] = words
     if able.size:
@@ -83,7 +93,11 @@ def rows(seed: int, cases: Cases, chunk: int, train: Train = train_many) -> Rows
 
 
 def _filled(count: int, chunk: int) -> int:
-    """Pairs of a call. Off the CPU all pairs are one program, so that few sizes are used: the chunk times powers of two."""
+    """Pairs of a call.
+
+    Off the CPU all pairs are one program, so that few sizes are used: the chunk times powers of
+    two.
+    """
     chunks = -(-count // chunk)
     return chunk * (chunks if jax.default_backend() == "cpu" else 1 << (chunks - 1).bit_length())
 
@@ -93,12 +107,20 @@ def stacked(layers: np.ndarray) -> Network:
     cases, depth, _, width = layers.shape
     like = Network([np.full((width, width), 1 / width)] * depth)
     net = like.with_blocks([jnp.asarray(layers[:, number]) for number in range(depth)])
-    return eqx.tree_at(lambda many: many.rates, net, tuple(jnp.ones((cases, width)) for _ in range(depth)))
+    return eqx.tree_at(
+        lambda many: many.rates, net, tuple(jnp.ones((cases, width)) for _ in range(depth))
+    )
 
 
 def _results(made: Ensemble) -> Rows:
     final, other = made.losses
-    found = {"start": made.start, "final": final, "native": other, "gap": made.gap, "closure": made.closure}
+    found = {
+        "start": made.start,
+        "final": final,
+        "native": other,
+        "gap": made.gap,
+        "closure": made.closure,
+    }
     found = {name: np.asarray(values) for name, values in found.items()}
     found |= {term: np.asarray(getattr(made.sums, term)) for term in TERMS}
     found["made"] = np.asarray(made.made)
@@ -106,6 +128,8 @@ def _results(made: Ensemble) -> Rows:
     stopped = "stopped after {} of {} updates: the next one would have left the interior"
     reason = [
         ("" if fine else "the result is not finite") if done else stopped.format(at, made.scheduled)
-        for fine, done, at in zip(list(whole), made.completed.tolist(), found["made"].tolist(), strict=True)
+        for fine, done, at in zip(
+            list(whole), made.completed.tolist(), found["made"].tolist(), strict=True
+        )
     ]
     return found | {"reason": np.array(reason, dtype=object)}

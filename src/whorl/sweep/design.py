@@ -1,7 +1,10 @@
-"""A sweep in one TOML file: which parameters take which values, how many trials, and how the work is cut.
+"""A sweep in one TOML file.
 
-A value stands for itself, a list for each of its entries. In a random design `{ from = 0, to = 8 }` is a range to draw from, with
-`log = true` evenly in the logarithm. The reader is that of the studies: a refusal names the line.
+Which parameters take which values, how many trials, and how the work is cut.
+
+A value stands for itself, a list for each of its entries. In a random design `{ from = 0, to = 8 }`
+is a range to draw from, with `log = true` evenly in the logarithm. The reader is that of the
+studies: a refusal names the line.
 """
 
 from collections.abc import Mapping
@@ -41,10 +44,14 @@ PARAMETERS: dict[str, dict[str, tuple[Rule, Any]]] = {
         "omega": (schema.between(0, 1000), 1.0),
         "gate": (_among(*GATES), "curvature"),
     },
-    "schedule": {"epochs": (schema.whole(1, 1_000_000), 30), "order": (_among("permuted", "fixed"), "permuted")},
+    "schedule": {
+        "epochs": (schema.whole(1, 1_000_000), 30),
+        "order": (_among("permuted", "fixed"), "permuted"),
+    },
 }
 RULES = {name: rule for table in PARAMETERS.values() for name, (rule, _) in table.items()}
-# What one compiled program is made for; every other parameter may differ from pair to pair within a call.
+# What one compiled program is made for; every other parameter may differ from pair to pair within a
+# call.
 SHAPE = ("depth", "width", "mixtures", "epochs", "order", "policy", "gate", "alpha")
 FREE = tuple(name for name in RULES if name not in SHAPE)
 WHOLE: dict[str, tuple[Rule, Any]] = {
@@ -99,7 +106,10 @@ class Sweep:
     def shapes(self) -> list[dict[str, Any]]:
         """Every combination of the parameters that a compiled program is made for."""
         listed = [self.values[name] for name in SHAPE]
-        return [dict(zip(SHAPE, values, strict=True)) for values in product(*(v for v in listed if isinstance(v, tuple)))]
+        return [
+            dict(zip(SHAPE, values, strict=True))
+            for values in product(*(v for v in listed if isinstance(v, tuple)))
+        ]
 
 
 def read(path: Path) -> Sweep:
@@ -133,10 +143,19 @@ class _SweepReader(_Reader):
     def sweep(self, given: dict[str, Any], text: bytes) -> Sweep:
         known = {"name", "title", "design", "flips", *WHOLE, *PARAMETERS}
         for key in sorted(given.keys() - known):
-            raise self.refuse(key, f"a sweep may hold {', '.join(sorted(known))}", _Words(f"it holds {_shown(key)}"))
+            raise self.refuse(
+                key,
+                f"a sweep may hold {', '.join(sorted(known))}",
+                _Words(f"it holds {_shown(key)}"),
+            )
         name, title = self.words(given, "name"), self.words(given, "title")
         if not NAME.fullmatch(name):
-            raise self.refuse("name", "name must be lower-case letters, digits, - and _, beginning with a letter or digit", name)
+            raise self.refuse(
+                "name",
+                "name must be lower-case letters, digits, - and _, beginning with a letter or "
+                "digit",
+                name,
+            )
         kind = self.one_of(given, "design", KINDS)
         whole = {key: self.whole(given, key, kind) for key in WHOLE}
         flips = given.get("flips", False)
@@ -146,8 +165,15 @@ class _SweepReader(_Reader):
         for table, rules in PARAMETERS.items():
             here = self.table(given, table) if table in given else {}
             for key in sorted(here.keys() - rules.keys()):
-                raise self.refuse(f"{table}.{key}", f"{table} may hold {', '.join(rules)}", _Words(f"it holds {_shown(key)}"))
-            values |= {key: self.axis(kind, f"{table}.{key}", here.get(key, usual)) for key, (_, usual) in rules.items()}
+                raise self.refuse(
+                    f"{table}.{key}",
+                    f"{table} may hold {', '.join(rules)}",
+                    _Words(f"it holds {_shown(key)}"),
+                )
+            values |= {
+                key: self.axis(kind, f"{table}.{key}", here.get(key, usual))
+                for key, (_, usual) in rules.items()
+            }
         made = Sweep(name, title, kind, **whole, flips=flips, values=values, text=text)
         self.check_size(made)
         return made
@@ -156,7 +182,11 @@ class _SweepReader(_Reader):
         (words, test), usual = WHOLE[key]
         if key == "points" and kind == "grid":
             if key in given:
-                raise self.refuse(key, "points must be left out of a grid, which has one for every combination", given[key])
+                raise self.refuse(
+                    key,
+                    "points must be left out of a grid, which has one for every combination",
+                    given[key],
+                )
             return None
         value = given.get(key, MISSING if usual is None else usual)
         if not test(value):
@@ -175,7 +205,10 @@ class _SweepReader(_Reader):
         for entry in entries:
             if not test(entry):
                 raise self.refuse(path, f"{name} must be {words}", entry)
-        return tuple(float(entry) if "number" in words and "whole" not in words else entry for entry in entries)
+        return tuple(
+            float(entry) if "number" in words and "whole" not in words else entry
+            for entry in entries
+        )
 
     def range(self, kind: str, path: str, given: dict[str, Any]) -> Range:
         name = path.partition(".")[2]
@@ -184,13 +217,26 @@ class _SweepReader(_Reader):
             raise self.refuse(path, f"{name} must be a value or a list {why}", given)
         low, high, log = given.get("from"), given.get("to"), given.get("log", False)
         words, test = RULES[name]
-        if not given.keys() <= {"from", "to", "log"} or not isinstance(log, bool) or not finite(low) or not finite(high):
-            raise self.refuse(path, f"{name} must be written as {{ from = ..., to = ... }}, with log = true or without", given)
+        if (
+            not given.keys() <= {"from", "to", "log"}
+            or not isinstance(log, bool)
+            or not finite(low)
+            or not finite(high)
+        ):
+            raise self.refuse(
+                path,
+                f"{name} must be written as {{ from = ..., to = ... }}, with log = true or without",
+                given,
+            )
         for end in (low, high):
             if not test(end):
                 raise self.refuse(path, f"{name} must be {words}", end)
         if not low < high or (log and low <= 0):  # pyright: ignore[reportOptionalOperand]
-            raise self.refuse(path, f"{name} must go from less to more{', and from above 0 in the logarithm' * log}", given)
+            raise self.refuse(
+                path,
+                f"{name} must go from less to more{', and from above 0 in the logarithm' * log}",
+                given,
+            )
         return Range(float(low), float(high), log)  # pyright: ignore[reportArgumentType]
 
     def check_size(self, made: Sweep) -> None:
@@ -198,7 +244,13 @@ class _SweepReader(_Reader):
         for name in RULES if made.kind == "grid" else ():
             total *= len(made.values[name])  # pyright: ignore[reportArgumentType]
         if total > MOST:
-            raise self.refuse("trials", f"a sweep must have at most {MOST} cases", _Words(f"it has {total}"))
+            raise self.refuse(
+                "trials", f"a sweep must have at most {MOST} cases", _Words(f"it has {total}")
+            )
         shapes = prod(len(made.values[name]) for name in SHAPE)  # pyright: ignore[reportArgumentType]
         if shapes > PROGRAMS:
-            raise self.refuse("network", f"a sweep must have at most {PROGRAMS} compiled shapes", _Words(f"it has {shapes}"))
+            raise self.refuse(
+                "network",
+                f"a sweep must have at most {PROGRAMS} compiled shapes",
+                _Words(f"it has {shapes}"),
+            )

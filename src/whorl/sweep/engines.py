@@ -1,7 +1,9 @@
-"""Engines: who does the work. One small interface: `run` takes a job and the numbers of its pieces, and yields a report for each.
+"""Engines: who does the work.
 
-An engine may do a piece twice, and may lose its workers; it remembers nothing. What a sweep has done is in its store alone, so that any
-engine can go on where another was stopped.
+One small interface: `run` takes a job and the numbers of its pieces, and yields a report for each.
+
+An engine may do a piece twice, and may lose its workers; it remembers nothing. What a sweep has
+done is in its store alone, so that any engine can go on where another was stopped.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,13 +19,18 @@ TRIES = 10  # workers that a piece may cost before it counts as failed
 
 @runtime_checkable
 class Job(Protocol):
-    """Work in numbered pieces, small enough to be sent to every worker: the shards of a sweep, or the root seeds of a study.
+    """Work in numbered pieces, small enough to be sent to every worker.
+
+    The shards of a sweep, or the root seeds of a study.
 
     Reports have the `number` of their piece.
     """
 
     def __call__(self, number: int, /) -> Any:
-        """Do a piece and report it. What it raises ends the run: a case that fails is no reason to, a full disk is."""
+        """Do a piece and report it.
+
+        What it raises ends the run: a case that fails is no reason to, a full disk is.
+        """
         ...
 
     def kept(self, left: set[int], /) -> Iterator[Any]:
@@ -67,10 +74,11 @@ class InProcess:
 
 
 class Devices:
-    """Every accelerator of this process, each with a thread that takes the next shard, and one more that prepares its data meanwhile.
+    """Every accelerator of this process, each with a thread that takes the next shard, and one more
+    that prepares its data meanwhile.
 
-    Pairs know nothing of each other, so a mesh over the devices would add nothing but a program whose shape, and with it the last bits
-    of a result, depends on how many devices there are.
+    Pairs know nothing of each other, so a mesh over the devices would add nothing but a program
+    whose shape, and with it the last bits of a result, depends on how many devices there are.
 
     Examples:
         >>> from whorl import sweep
@@ -85,7 +93,10 @@ class Devices:
     def run(self, work: Job, numbers: Sequence[int]) -> Iterator[Any]:
         limit = getattr(work, "limit", None)
         if limit is not None:
-            raise ValueError(f"limit must be left out on devices of this process, which cannot be taken back, but it is {limit}")
+            raise ValueError(
+                "limit must be left out on devices of this process, which cannot be taken back, "
+                f"but it is {limit}"
+            )
         waiting = iter(numbers)
         with ThreadPoolExecutor(self.workers) as pool:
             running = {}

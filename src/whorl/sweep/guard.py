@@ -1,8 +1,10 @@
 """Cases that go wrong: found, named and left behind, so that the others are not disturbed.
 
-A call that runs out of memory is made again with half as many cases, and the rest goes on at that size. A call that fails for any other
-reason is halved until the case at fault stands alone; its row then says why. Since a row does not depend on the rows beside it, the
-others come out as if nothing had happened. A call that takes too long is ended from outside: `child` makes it in a process of its own.
+A call that runs out of memory is made again with half as many cases, and the rest goes on at that
+size. A call that fails for any other reason is halved until the case at fault stands alone; its row
+then says why. Since a row does not depend on the rows beside it, the others come out as if nothing
+had happened. A call that takes too long is ended from outside: `child` makes it in a process of its
+own.
 """
 
 from collections.abc import Callable
@@ -17,7 +19,11 @@ SMALLEST = 64  # pairs of the smallest call there is
 
 def out_of_memory(wrong: BaseException) -> bool:
     """Whether a failure is one of memory, in Python or in XLA."""
-    return isinstance(wrong, MemoryError) or "RESOURCE_EXHAUSTED" in str(wrong) or "out of memory" in str(wrong).lower()
+    return (
+        isinstance(wrong, MemoryError)
+        or "RESOURCE_EXHAUSTED" in str(wrong)
+        or "out of memory" in str(wrong).lower()
+    )
 
 
 def careful(call: Call, count: int, chunk: int, part: int) -> Rows:
@@ -37,9 +43,13 @@ def careful(call: Call, count: int, chunk: int, part: int) -> Rows:
                 if again:
                     todo.insert(0, places)
                 else:
-                    parts.append((places, failed(len(places), f"out of memory with {chunk} pairs in a call")))
+                    parts.append(
+                        (places, failed(len(places), f"out of memory with {chunk} pairs in a call"))
+                    )
                 continue
-            if len(places) == 1 or (isinstance(wrong, TimeoutError) and _hopeless(call, places, chunk)):
+            if len(places) == 1 or (
+                isinstance(wrong, TimeoutError) and _hopeless(call, places, chunk)
+            ):
                 parts.append((places, failed(len(places), said(wrong))))
                 continue
             middle = len(places) // 2
@@ -48,7 +58,10 @@ def careful(call: Call, count: int, chunk: int, part: int) -> Rows:
 
 
 def _smaller(count: int, part: int, chunk: int) -> tuple[int, int, bool]:
-    """The next smaller size of a call, and whether there is one. Cases first: only below one chunk does the compiled shape change."""
+    """The next smaller size of a call, and whether there is one.
+
+    Cases first: only below one chunk does the compiled shape change.
+    """
     if count > chunk:
         return max(chunk, min(part, count) // 2 // chunk * chunk), chunk, True
     if chunk > SMALLEST:
@@ -57,7 +70,10 @@ def _smaller(count: int, part: int, chunk: int) -> tuple[int, int, bool]:
 
 
 def _hopeless(call: Call, places: np.ndarray, chunk: int) -> bool:
-    """Whether it is not one case that takes too long but all: within a chunk, both its ends do by themselves."""
+    """Whether it is not one case that takes too long but all.
+
+    Within a chunk, both its ends do by themselves.
+    """
     if len(places) > chunk or len(places) < 3:
         return False
     for place in (places[:1], places[-1:]):
@@ -79,7 +95,10 @@ def said(wrong: BaseException) -> str:
 def failed(count: int, reason: str) -> Rows:
     """Rows of cases without a result."""
     found: Rows = {name: np.full(count, np.nan) for name in NUMBERS}
-    return found | {"made": np.zeros(count, dtype=np.int64), "reason": np.full(count, reason, dtype=object)}
+    return found | {
+        "made": np.zeros(count, dtype=np.int64),
+        "reason": np.full(count, reason, dtype=object),
+    }
 
 
 def _joined(parts: list[tuple[np.ndarray, Rows]]) -> Rows:

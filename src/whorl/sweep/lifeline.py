@@ -1,9 +1,13 @@
-"""Children end with their parent, whatever ends it: they watch a pipe whose other end the parent alone holds.
+"""Children end with their parent, whatever ends it.
 
-The pipe closes when the parent lets go of it or dies, even by SIGKILL. On Linux the kernel is asked to see to it as well, for a child
-that is too busy to look; it does so when the thread ends that started the child, and is therefore asked for the main thread only.
+They watch a pipe whose other end the parent alone holds.
 
-A child runs this file by its path, and before anything else: importing the library takes seconds, in which a parent can die too.
+The pipe closes when the parent lets go of it or dies, even by SIGKILL. On Linux the kernel is asked
+to see to it as well, for a child that is too busy to look; it does so when the thread ends that
+started the child, and is therefore asked for the main thread only.
+
+A child runs this file by its path, and before anything else: importing the library takes seconds,
+in which a parent can die too.
 """
 
 import contextlib
@@ -42,7 +46,9 @@ def _watch(line: Any) -> None:
 
 @contextlib.contextmanager
 def deaf() -> Iterator[None]:
-    """Children that are started meanwhile do not hear Ctrl-C, which a terminal sends to all: their parent ends them.
+    """Children that are started meanwhile do not hear Ctrl-C, which a terminal sends to all.
+
+    Their parent ends them.
 
     For this thread the signal waits until afterwards.
     """

@@ -1,8 +1,11 @@
-"""Which cases there are, in which files they go, and about what they cost. Nothing is listed: every case is found by arithmetic.
+"""Which cases there are, in which files they go, and about what they cost.
 
-Cases of one compiled shape have consecutive numbers, and a shard never holds two shapes. Within a shape the trial varies slowest, then
-the point of the design, then the flip, so that a shard draws each of its trials once. Trials are shared by all points of a grid, which
-makes their comparison paired; a random design draws anew for every point.
+Nothing is listed: every case is found by arithmetic.
+
+Cases of one compiled shape have consecutive numbers, and a shard never holds two shapes. Within a
+shape the trial varies slowest, then the point of the design, then the flip, so that a shard draws
+each of its trials once. Trials are shared by all points of a grid, which makes their comparison
+paired; a random design draws anew for every point.
 """
 
 from collections.abc import Mapping
@@ -49,7 +52,9 @@ class Cases:
     def rows(self, rows: np.ndarray) -> "Cases":
         """Some of these cases."""
         free = {name: values[rows] for name, values in self.free.items()}
-        return Cases(self.shape, self.number[rows], self.trial[rows], self.draw[rows], self.flip[rows], free)
+        return Cases(
+            self.shape, self.number[rows], self.trial[rows], self.draw[rows], self.flip[rows], free
+        )
 
 
 class Plan:
@@ -68,13 +73,17 @@ class Plan:
         flips = 1 + design.flips
         if design.kind == "grid":
             self.inner: tuple[int, ...] = tuple(
-                len(values) for values in (design.values[name] for name in FREE) if isinstance(values, tuple)
+                len(values)
+                for values in (design.values[name] for name in FREE)
+                if isinstance(values, tuple)
             )
             self.points: list[int] = [prod(self.inner)] * len(self.shapes)
         else:
             each, more = divmod(design.points or 0, len(self.shapes))
             self.points = [each + (number < more) for number in range(len(self.shapes))]
-        self.counts: np.ndarray = np.array([points * design.trials * flips for points in self.points], dtype=np.int64)
+        self.counts: np.ndarray = np.array(
+            [points * design.trials * flips for points in self.points], dtype=np.int64
+        )
         self.files: np.ndarray = -(-self.counts // design.shard)
 
     @cached_property
@@ -92,10 +101,19 @@ class Plan:
         ends = np.cumsum(self.files)
         at = int(np.searchsorted(ends, number, side="right"))
         if not 0 <= number < self.shards:
-            raise ValueError(f"shard must be a number from 0 to {self.shards - 1}, but it is {number}")
+            raise ValueError(
+                f"shard must be a number from 0 to {self.shards - 1}, but it is {number}"
+            )
         within = (number - int(ends[at] - self.files[at])) * self.design.shard
         count = min(self.design.shard, int(self.counts[at]) - within)
-        return Shard(number, self.shapes[at], int(self.counts[:at].sum()) + within, within, sum(self.points[:at]), count)
+        return Shard(
+            number,
+            self.shapes[at],
+            int(self.counts[:at].sum()) + within,
+            within,
+            sum(self.points[:at]),
+            count,
+        )
 
     def of(self, shard: Shard) -> Cases:
         """The cases of a shard."""
@@ -104,7 +122,10 @@ class Plan:
         if design.kind == "grid":
             trial, point = np.divmod(place, prod(self.inner))
             at = np.unravel_index(point, self.inner)
-            free = {name: np.asarray(self.design.values[name])[where] for name, where in zip(FREE, at, strict=True)}
+            free = {
+                name: np.asarray(self.design.values[name])[where]
+                for name, where in zip(FREE, at, strict=True)
+            }
             draw = trial
         else:
             point, trial = np.divmod(place, design.trials)
@@ -115,12 +136,23 @@ class Plan:
     def _drawn(self, point: np.ndarray) -> dict[str, np.ndarray]:
         """The parameters of points of a random design, each from the stream of its block."""
         blocks, inverse = np.unique(point // BLOCK, return_inverse=True)
-        even = np.stack([stream(self.design.seed, int(block), POINTS).random((BLOCK, len(FREE))) for block in blocks])
+        even = np.stack(
+            [
+                stream(self.design.seed, int(block), POINTS).random((BLOCK, len(FREE)))
+                for block in blocks
+            ]
+        )
         shares = even[inverse, point % BLOCK]
-        return {name: _placed(self.design.values[name], share) for name, share in zip(FREE, shares.T, strict=True)}
+        return {
+            name: _placed(self.design.values[name], share)
+            for name, share in zip(FREE, shares.T, strict=True)
+        }
 
     def estimate(self, workers: int = 1) -> dict[str, Any]:
-        """About how long a sweep takes on a core like ours and what it leaves on the disk: within a factor of two or three."""
+        """About how long a sweep takes on a core like ours and what it leaves on the disk.
+
+        Within a factor of two or three.
+        """
         updates = np.array([self.updates(shape) for shape in self.shapes])
         each = np.array([update_seconds(shape) for shape in self.shapes])
         compiling = sum(4.0 + 1.5 * shape["depth"] for shape in self.shapes)
@@ -144,18 +176,32 @@ def _placed(values: Any, share: np.ndarray) -> np.ndarray:
     if not isinstance(values, Range):
         return np.asarray(values)[np.minimum((share * len(values)).astype(int), len(values) - 1)]
     if values.log:
-        return np.clip(np.exp(np.log(values.low) + share * np.log(values.high / values.low)), values.low, values.high)
+        return np.clip(
+            np.exp(np.log(values.low) + share * np.log(values.high / values.low)),
+            values.low,
+            values.high,
+        )
     return values.low + share * (values.high - values.low)
 
 
 def update_seconds(shape: Mapping[str, Any]) -> float:
-    """Of one pair on one core: constants of a fit to benchmarks/README.md for width three, a rough guess elsewhere."""
+    """Of one pair on one core.
+
+    Constants of a fit to benchmarks/README.md for width three, a rough guess elsewhere.
+    """
     if shape["width"] == 3 and shape["alpha"] == 1:
         return 5e-9 + 9.5e-8 * shape["depth"]
     return 2e-6 * (1 + shape["depth"]) * (shape["width"] / 3) ** 2
 
 
 def case_bytes(shape: Mapping[str, Any], updates: int) -> int:
-    """Memory that one case takes while it is computed: its data, its states and the copies made on the way, generously."""
+    """Memory that one case takes while it is computed.
+
+    Its data, its states and the copies made on the way, generously.
+    """
     samples = shape["width"] + shape["mixtures"]
-    return 8 * (8 * samples * shape["width"] + 12 * shape["depth"] * shape["width"] ** 2) + 40 * updates + 1000
+    return (
+        8 * (8 * samples * shape["width"] + 12 * shape["depth"] * shape["width"] ** 2)
+        + 40 * updates
+        + 1000
+    )

@@ -1,7 +1,8 @@
 """Every core of this machine: one process a core, from the standard library.
 
-A pool whose worker was killed is of no more use and is made anew; what was under way is asked for again. Workers end with this process,
-whatever ends it, and the folder of compiled programs that it leaves then is removed by the next run.
+A pool whose worker was killed is of no more use and is made anew; what was under way is asked for
+again. Workers end with this process, whatever ends it, and the folder of compiled programs that it
+leaves then is removed by the next run.
 """
 
 import multiprocessing
@@ -22,13 +23,19 @@ from whorl.sweep import lifeline
 from whorl.sweep.engines import TRIES, Job, Strikes, remote
 
 COMPILED = "whorl-compiled-"
-# One thread of linear algebra in a worker, which is a core already; and no modules from the folder that the sweep was started in.
-INHERITED = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "PYTHONSAFEPATH"), "1")
-INHERITED |= {"PYTHONWARNINGS": "ignore:resource_tracker:UserWarning"}  # what an interrupted process left to others to clean up
+# One thread of linear algebra in a worker, which is a core already; and no modules from the folder
+# that the sweep was started in.
+INHERITED = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "PYTHONSAFEPATH"), "1"
+)
+INHERITED |= {
+    "PYTHONWARNINGS": "ignore:resource_tracker:UserWarning"
+}  # what an interrupted process left to others to clean up
 
 
 class Processes:
-    """Processes of this machine, each with one thread of linear algebra, which share what they compile while they run.
+    """Processes of this machine, each with one thread of linear algebra, which share what they
+    compile while they run.
 
     Examples:
         >>> from whorl import sweep
@@ -37,7 +44,9 @@ class Processes:
     """
 
     def __init__(self, workers: int | None = None, tries: int = TRIES) -> None:
-        self.workers: int = _check.count("workers", (os.cpu_count() or 1) if workers is None else workers)
+        self.workers: int = _check.count(
+            "workers", (os.cpu_count() or 1) if workers is None else workers
+        )
         self.tries = tries
 
     def run(self, work: Job, numbers: Sequence[int]) -> Iterator[Any]:
@@ -48,7 +57,9 @@ class Processes:
             while waiting:
                 yield from self._round(work, waiting, strikes, compiled)
 
-    def _round(self, work: Job, waiting: list[int], strikes: Strikes, compiled: str) -> Iterator[Any]:
+    def _round(
+        self, work: Job, waiting: list[int], strikes: Strikes, compiled: str
+    ) -> Iterator[Any]:
         """Work until all is done or a worker dies; what died with it is waiting again."""
         running: dict[Future[Any], int] = {}
         context = multiprocessing.get_context("spawn")
@@ -57,7 +68,9 @@ class Processes:
             pool = ProcessPoolExecutor(self.workers, context, runpy.run_path, lifeline.terms(line))
         try:
             while waiting or running:
-                while waiting and len(running) < self.workers:  # no more than that, so that every number under way has a worker
+                while (
+                    waiting and len(running) < self.workers
+                ):  # no more than that, so that every number under way has a worker
                     with _starting(compiled):
                         running[pool.submit(remote, work, waiting[-1])] = waiting[-1]
                     waiting.pop()
@@ -84,8 +97,14 @@ class Processes:
 
 @contextmanager
 def _starting(compiled: str) -> Iterator[None]:
-    """What a worker inherits where nothing else was said; it reads this when it starts, and only then."""
-    shared = {"JAX_COMPILATION_CACHE_DIR": compiled, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.1"}
+    """What a worker inherits where nothing else was said.
+
+    It reads this when it starts, and only then.
+    """
+    shared = {
+        "JAX_COMPILATION_CACHE_DIR": compiled,
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.1",
+    }
     wanted = INHERITED | (shared if "JAX_COMPILATION_CACHE_DIR" not in os.environ else {})
     fresh = {name: value for name, value in wanted.items() if name not in os.environ}
     os.environ.update(fresh)

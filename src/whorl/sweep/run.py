@@ -12,7 +12,9 @@ from whorl.sweep.plan import Plan, case_bytes
 from whorl.sweep.shards import Store, reported
 from whorl.sweep.work import TRAIN, Report, Work
 
-PROCESS = 450 * 10**6  # bytes of a worker before its first case: Python, JAX and a few compiled programs, measured
+PROCESS = (
+    450 * 10**6
+)  # bytes of a worker before its first case: Python, JAX and a few compiled programs, measured
 
 
 @dataclass(frozen=True)
@@ -47,8 +49,9 @@ def sweep(
 ) -> Result:
     r"""Compute every shard that the folder does not hold yet.
 
-    `memory` is the number of bytes that all workers together may take, `limit` the seconds that one chunk may take. With
-    `retry_failed` shards in which a case failed are computed again. `train` names another function in place of `train_many`.
+    `memory` is the number of bytes that all workers together may take, `limit` the seconds that one
+    chunk may take. With `retry_failed` shards in which a case failed are computed again. `train`
+    names another function in place of `train_many`.
 
     Examples:
         >>> from whorl import sweep
@@ -71,13 +74,19 @@ def sweep(
         kept.tidy()  # what they were writing
     found = kept.found()
     if absent := plan.shards - len(found):
-        raise ValueError(f"{folder} must hold {plan.shards} shards at the end, but {absent} are missing: were files removed?")
+        raise ValueError(
+            f"{folder} must hold {plan.shards} shards at the end, but {absent} are missing: were "
+            "files removed?"
+        )
     failed = sum(reported(paths[0], design)[1] for paths in found.values())
     return Result(str(folder), plan.cases, plan.shards, len(missing), failed)
 
 
 def share(plan: Plan, memory: int | None, workers: int) -> int | None:
-    """What each worker may use for its cases; refuse a budget in which not even one chunk fits beside the program."""
+    """What each worker may use for its cases.
+
+    Refuse a budget in which not even one chunk fits beside the program.
+    """
     if memory is None:
         return None
     left = memory // workers - PROCESS

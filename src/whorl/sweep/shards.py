@@ -1,8 +1,9 @@
 """The shard store: one Parquet file a shard, whose name holds the SHA-256 of its bytes.
 
-The folder is all that a sweep remembers. A shard is there when a file of its number is, and sound when its bytes have the hash of its
-name and are the table that its number asks for; what is damaged is set aside and computed again, and a shard of another design is
-refused. Equal shards are equal files under equal names, so that computing one twice changes nothing.
+The folder is all that a sweep remembers. A shard is there when a file of its number is, and sound
+when its bytes have the hash of its name and are the table that its number asks for; what is damaged
+is set aside and computed again, and a shard of another design is refused. Equal shards are equal
+files under equal names, so that computing one twice changes nothing.
 """
 
 import contextlib
@@ -47,7 +48,12 @@ MEANING = {
 
 
 def _field(name: str, kind: pa.DataType, nullable: bool = False) -> pa.Field:
-    return pa.field(name, kind, nullable=nullable, metadata={"description": MEANING.get(name, f"{name}, as in the design")})
+    return pa.field(
+        name,
+        kind,
+        nullable=nullable,
+        metadata={"description": MEANING.get(name, f"{name}, as in the design")},
+    )
 
 
 FIELDS = [
@@ -63,11 +69,25 @@ FIELDS = [
 def table(design: Sweep, cases: Cases, rows: Rows) -> pa.Table:
     """Parameters and results side by side; a case without a result has nulls and a reason."""
     bad = np.array([bool(words) for words in rows["reason"]])
-    columns: dict[str, np.ndarray] = {"case": cases.number, "trial": cases.trial, "flip": cases.flip}
-    columns |= {name: np.full(len(cases), cases.shape[name]) if name in cases.shape else cases.free[name] for name in RULES}
+    columns: dict[str, np.ndarray] = {
+        "case": cases.number,
+        "trial": cases.trial,
+        "flip": cases.flip,
+    }
+    columns |= {
+        name: np.full(len(cases), cases.shape[name]) if name in cases.shape else cases.free[name]
+        for name in RULES
+    }
     columns |= {"made": rows["made"], "failed": bad, "reason": rows["reason"]}
-    arrays = [pa.array(rows[f.name], f.type, mask=bad) if f.name in NUMBERS else pa.array(_plain(columns[f.name]), f.type) for f in FIELDS]
-    return pa.Table.from_arrays(arrays, schema=pa.schema(FIELDS, metadata={"sweep": design.name, "design": design.sha256}))
+    arrays = [
+        pa.array(rows[f.name], f.type, mask=bad)
+        if f.name in NUMBERS
+        else pa.array(_plain(columns[f.name]), f.type)
+        for f in FIELDS
+    ]
+    return pa.Table.from_arrays(
+        arrays, schema=pa.schema(FIELDS, metadata={"sweep": design.name, "design": design.sha256})
+    )
 
 
 def _plain(values: np.ndarray) -> Any:
@@ -94,22 +114,32 @@ class Store:
         free = store.is_free(folder, place)
         if not place.exists():
             if not free:
-                raise ValueError(f"{folder} must be empty, new, or the folder of a sweep, but it is none of these")
+                raise ValueError(
+                    f"{folder} must be empty, new, or the folder of a sweep, but it is none of "
+                    "these"
+                )
             store.write(place, design.text)
         if place.read_bytes() != design.text:
-            raise ValueError(f"{folder} must be a folder of this design, but its design.toml differs: name another folder")
+            raise ValueError(
+                f"{folder} must be a folder of this design, but its design.toml differs: name "
+                "another folder"
+            )
         self.tidy()
         return self
 
     def tidy(self) -> None:
-        """Remove what killed writers left behind, but not what another job on this folder may be writing now."""
+        """Remove what killed writers left behind, but not what another job on this folder may be
+        writing now.
+        """
         store.sweep(self.folder)
 
     def design(self) -> Sweep:
         """What this folder is a sweep of."""
         place = self.folder / "design.toml"
         if not place.exists():
-            raise ValueError(f"{self.folder} must be the folder of a sweep, but it holds no design.toml")
+            raise ValueError(
+                f"{self.folder} must be the folder of a sweep, but it holds no design.toml"
+            )
         return parse(place.read_bytes(), str(place))
 
     def put(self, number: int, rows: pa.Table) -> Path:
@@ -128,10 +158,12 @@ class Store:
         return files
 
     def sound(self, plan: Plan, among: Container[int] | None = None) -> dict[int, Path]:
-        """The shards of a plan that are there and whole; `among` some numbers, where others are not asked for.
+        """The shards of a plan that are there and whole.
 
-        Damaged ones are set aside under another name, with a warning that names them. Second files of a shard are removed. A shard of
-        another design is refused.
+        `among` some numbers, where others are not asked for.
+
+        Damaged ones are set aside under another name, with a warning that names them. Second files
+        of a shard are removed. A shard of another design is refused.
         """
         good: dict[int, Path] = {}
         for number, paths in self.found().items():
@@ -145,7 +177,10 @@ class Store:
         return good
 
     def missing(self, plan: Plan, retry_failed: bool = False) -> list[int]:
-        """Shards that are still to be computed; with `retry_failed` those with a case that failed are removed, to be computed again."""
+        """Shards that are still to be computed.
+
+        With `retry_failed` those with a case that failed are removed, to be computed again.
+        """
         good = self.sound(plan)
         for number, path in list(good.items()) if retry_failed else ():
             if reported(path, plan.design)[1]:
@@ -166,7 +201,10 @@ def reported(path: Path, design: Sweep) -> tuple[int, int]:
 
 
 def damage(path: Path, plan: Plan, number: int) -> str:
-    """What is wrong with the file of a shard, in words; empty where nothing is. A shard of another design is refused."""
+    """What is wrong with the file of a shard, in words; empty where nothing is.
+
+    A shard of another design is refused.
+    """
     match = NAME.fullmatch(path.name)
     if match is None or not path.is_file() or store.hash_of(path) != match[2]:
         return "its bytes do not have the hash in its name"
@@ -179,13 +217,22 @@ def damage(path: Path, plan: Plan, number: int) -> str:
         return "it is no table"
     check_design(path, plan.design)
     if number >= plan.shards:
-        raise ValueError(f"{path} must be a shard of this design, but it has none with the number {number}")
+        raise ValueError(
+            f"{path} must be a shard of this design, but it has none with the number {number}"
+        )
     shard = plan.shard(number)
-    return "" if np.array_equal(cases, shard.first + np.arange(shard.count)) else "its cases are those of another shard"
+    return (
+        ""
+        if np.array_equal(cases, shard.first + np.arange(shard.count))
+        else "its cases are those of another shard"
+    )
 
 
 def _set_aside(path: Path, why: str) -> None:
-    """Give a damaged file another name, and say so; another job on the folder may have done it already."""
+    """Give a damaged file another name, and say so.
+
+    Another job on the folder may have done it already.
+    """
     with contextlib.suppress(FileNotFoundError):
         aside = path.rename(path.with_name(f"{path.name}.damaged"))
         words = f"{path} must be a whole shard, but {why}: it is computed again, and the file is now {aside.name}"
@@ -195,9 +242,15 @@ def _set_aside(path: Path, why: str) -> None:
 def check_design(path: Path, design: Sweep) -> None:
     """Refuse a shard of another design, and what is no shard."""
     try:
-        found = (pq.read_schema(path).metadata or {}).get(b"design", b"unknown").decode(errors="replace")
+        found = (
+            (pq.read_schema(path).metadata or {})
+            .get(b"design", b"unknown")
+            .decode(errors="replace")
+        )
     except pa.ArrowException as wrong:
-        raise ValueError(f"{path} must be a whole shard, but it cannot be read: start the sweep again") from wrong
+        raise ValueError(
+            f"{path} must be a whole shard, but it cannot be read: start the sweep again"
+        ) from wrong
     if found != design.sha256:
         rule = f"{path} must be a shard of the design {design.sha256}"
         raise ValueError(f"{rule}, but its design is {found}: move it away or name another folder")

@@ -14,7 +14,8 @@ BOTH = ("step_matched", "adaptive")
 
 
 def scan(folder: Path | str) -> "polars.LazyFrame":
-    r"""The table of a sweep, one row a case in the order of their numbers, as a lazy frame of Polars.
+    r"""The table of a sweep, one row a case in the order of their numbers, as a lazy frame of
+    Polars.
 
     Examples:
         >>> from whorl import sweep
@@ -35,7 +36,8 @@ def scan(folder: Path | str) -> "polars.LazyFrame":
 
 
 def conditions(folder: Path | str) -> "polars.DataFrame":
-    r"""Means over trials and flips for every combination of the swept parameters, with the standard error of the gap.
+    r"""Means over trials and flips for every combination of the swept parameters, with the standard
+    error of the gap.
 
     Examples:
         >>> from whorl import sweep
@@ -46,11 +48,21 @@ def conditions(folder: Path | str) -> "polars.DataFrame":
     """
     import polars
 
-    swept = [name for name, values in Store(Path(folder)).design().values.items() if not isinstance(values, tuple) or len(values) > 1]
+    swept = [
+        name
+        for name, values in Store(Path(folder)).design().values.items()
+        if not isinstance(values, tuple) or len(values) > 1
+    ]
     means = [polars.col(name).mean() for name in ("gap", *TERMS, "final", "native")]
     spread = (polars.col("gap").std() / polars.col("gap").count().sqrt()).alias("gap_error")
     counts = [polars.len().alias("cases"), polars.col("failed").sum()]
-    return scan(folder).group_by(swept or ["policy"]).agg(*means, spread, *counts).sort(swept or ["policy"]).collect(engine="streaming")
+    return (
+        scan(folder)
+        .group_by(swept or ["policy"])
+        .agg(*means, spread, *counts)
+        .sort(swept or ["policy"])
+        .collect(engine="streaming")
+    )
 
 
 def export(folder: Path | str, path: Path | str) -> None:
@@ -63,14 +75,17 @@ def export(folder: Path | str, path: Path | str) -> None:
         >>> sweep.export(folder / "few", folder / "all.parquet")
     """
     with store.placed(Path(path)) as part:
-        scan(folder).sink_parquet(part, compression="zstd", row_group_size=65536, maintain_order=True)
+        scan(folder).sink_parquet(
+            part, compression="zstd", row_group_size=65536, maintain_order=True
+        )
 
 
 def study_tables(folder: Path | str) -> dict[str, dict[str, Any]]:
-    r"""Tables `trials`, `conditions` and `statistics` as the horizon study has them, for its figure.
+    r"""Tables `trials`, `conditions` and `statistics` as the horizon study has them, for its
+    figure.
 
-    For grids over both policies with depth, imbalance and scale as the only other axes. Intervals are means plus and minus 1.96
-    standard errors over trials.
+    For grids over both policies with depth, imbalance and scale as the only other axes. Intervals
+    are means plus and minus 1.96 standard errors over trials.
 
     Examples:
         >>> from whorl import sweep
@@ -84,20 +99,43 @@ def study_tables(folder: Path | str) -> dict[str, dict[str, Any]]:
 
     _check_axes(folder)
     rows = scan(folder).filter(polars.col("policy").is_in(BOTH)).rename({"imbalance": "beta"})
-    trials = rows.group_by("trial", "policy").agg(polars.col("gap", *TERMS).mean()).sort("trial", "policy").collect(engine="streaming")
-    sides = [polars.col("gap").filter(polars.col("policy") == policy).mean().alias(f"gap_{policy}") for policy in BOTH]
+    trials = (
+        rows.group_by("trial", "policy")
+        .agg(polars.col("gap", *TERMS).mean())
+        .sort("trial", "policy")
+        .collect(engine="streaming")
+    )
+    sides = [
+        polars.col("gap").filter(polars.col("policy") == policy).mean().alias(f"gap_{policy}")
+        for policy in BOTH
+    ]
     keys = ("depth", "beta", "scale")
     gain = polars.col("gap_step_matched") - polars.col("gap_adaptive")
     error = 1.96 * gain.std() / polars.len().sqrt()
     means = [*(polars.col(f"gap_{policy}").mean() for policy in BOTH), gain.mean().alias("gain")]
     ends = [(gain.mean() - error).alias("lower"), (gain.mean() + error).alias("upper")]
-    table = rows.group_by(*keys, "trial").agg(*sides).group_by(*keys).agg(*means, *ends).sort(*keys).collect(engine="streaming")
-    return {"trials": _columns(trials), "conditions": _columns(table), "statistics": _statistics(trials)}
+    table = (
+        rows.group_by(*keys, "trial")
+        .agg(*sides)
+        .group_by(*keys)
+        .agg(*means, *ends)
+        .sort(*keys)
+        .collect(engine="streaming")
+    )
+    return {
+        "trials": _columns(trials),
+        "conditions": _columns(table),
+        "statistics": _statistics(trials),
+    }
 
 
 def _check_axes(folder: Path | str) -> None:
     design = Store(Path(folder)).design()
-    axes = {name for name, values in design.values.items() if not isinstance(values, tuple) or len(values) > 1}
+    axes = {
+        name
+        for name, values in design.values.items()
+        if not isinstance(values, tuple) or len(values) > 1
+    }
     policies = design.values["policy"]
     if (
         design.kind == "grid"
@@ -123,5 +161,8 @@ def _statistics(trials: Any) -> dict[str, Any]:
         here = trials.filter(polars.col("policy") == policy)
         found |= {f"{name}.{policy}": float(here[name].mean()) for name in ("gap", "step", "drift")}
         error = 1.96 * float(here["gap"].std() or 0.0) / len(here) ** 0.5
-        found |= {f"gap.{policy}.lower": found[f"gap.{policy}"] - error, f"gap.{policy}.upper": found[f"gap.{policy}"] + error}
+        found |= {
+            f"gap.{policy}.lower": found[f"gap.{policy}"] - error,
+            f"gap.{policy}.upper": found[f"gap.{policy}"] + error,
+        }
     return {"name": np.array(list(found)), "value": np.array(list(found.values()))}

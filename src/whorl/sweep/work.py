@@ -41,8 +41,9 @@ class Report:
 class Work:
     """All that a worker has to know; small, and the same for every shard.
 
-    `train` names a function with the signature of `train_many`, as `module:function`. `limit` is the number of seconds that one
-    compiled call may take, `memory` the bytes that the cases of one worker may take at once.
+    `train` names a function with the signature of `train_many`, as `module:function`. `limit` is
+    the number of seconds that one compiled call may take, `memory` the bytes that the cases of one
+    worker may take at once.
     """
 
     text: bytes
@@ -57,7 +58,9 @@ class Work:
         plan = planned(self.text)
         rows = self.rows(plan, number)
         shards.Store(Path(self.folder)).put(number, rows)
-        return Report(number, rows.num_rows, sum(rows["failed"].to_pylist()), time.perf_counter() - began)
+        return Report(
+            number, rows.num_rows, sum(rows["failed"].to_pylist()), time.perf_counter() - began
+        )
 
     def rows(self, plan: Plan, number: int) -> pa.Table:
         """The table of a shard."""
@@ -69,15 +72,22 @@ class Work:
                 return child.rows(self, number, places, chunk)
             return compute.rows(plan.design.seed, cases.rows(places), chunk, function(self.train))
 
-        return shards.table(plan.design, cases, guard.careful(call, shard.count, chunk, self.part(plan, number)))
+        return shards.table(
+            plan.design, cases, guard.careful(call, shard.count, chunk, self.part(plan, number))
+        )
 
     def part(self, plan: Plan, number: int) -> int:
-        """Cases in a call: as many whole chunks as the memory holds, and never more than a shard."""
+        """Cases in a call.
+
+        As many whole chunks as the memory holds, and never more than a shard.
+        """
         shape, chunk = plan.shard(number).shape, plan.design.chunk
         most = -(-plan.design.shard // chunk) * chunk
         if self.memory is None:
             return most
-        return min(most, max(chunk, self.memory // case_bytes(shape, plan.updates(shape)) // chunk * chunk))
+        return min(
+            most, max(chunk, self.memory // case_bytes(shape, plan.updates(shape)) // chunk * chunk)
+        )
 
     def kept(self, left: set[int]) -> Iterator[Report]:
         """Shards that are in the store although nobody was told."""

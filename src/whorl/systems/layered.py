@@ -1,8 +1,9 @@
 r"""Layers of columns: a network that redistributes a fixed amount of flow (Eqs. 1, 11, 5).
 
-Layer $P^{(\ell)}$ has shape `(out, in)` and columns that sum to one. Inputs are rows of unit mass, `(samples, in)`; so are targets.
-The trace of a network is its flows: what enters each layer, and last the predictions. Motion is carried forward layer by layer, and a
-potential at the outputs is carried back the same way; between them they are the Jacobian $J$ and its transpose.
+Layer $P^{(\ell)}$ has shape `(out, in)` and columns that sum to one. Inputs are rows of unit mass,
+`(samples, in)`; so are targets. The trace of a network is its flows: what enters each layer, and
+last the predictions. Motion is carried forward layer by layer, and a potential at the outputs is
+carried back the same way; between them they are the Jacobian $J$ and its transpose.
 """
 
 from collections.abc import Sequence
@@ -33,7 +34,9 @@ class Streams(eqx.Module):
     """
 
     flows: tuple[Flows, ...]
-    near: Bool[Array, ""] | None = None  # of one sample of a wide network: whether a column is near a vertex
+    near: Bool[Array, ""] | None = (
+        None  # of one sample of a wide network: whether a column is near a vertex
+    )
 
     def __getitem__(self, at: Any) -> Any:
         return self.flows[at]
@@ -43,10 +46,13 @@ class Streams(eqx.Module):
 
 
 class Network(System):
-    """A layered flow network: positive columns that sum to one, each with a rate at which it may move.
+    """A layered flow network.
 
-    `layers` go from input to output, each of shape `(out, in)`. `rates` is one number, one number a layer, or one array `(in,)` a
-    layer (one number a column). Entries outside `support` (one boolean array a layer; everything, if left out) are zero for ever.
+    Positive columns that sum to one, each with a rate at which it may move.
+
+    `layers` go from input to output, each of shape `(out, in)`. `rates` is one number, one number a
+    layer, or one array `(in,)` a layer (one number a column). Entries outside `support` (one
+    boolean array a layer; everything, if left out) are zero for ever.
 
     Examples:
         >>> net = wh.Network([[[0.7, 0.2], [0.3, 0.8]]])
@@ -80,10 +86,11 @@ class Network(System):
         support: Sequence[Numbers] | None = None,
         dtype: Any = np.float64,
     ) -> "Network":
-        r"""Columns $(1 - f)\,\mathrm{softmax}(\beta z) + f/d$, with standard normal (or given) logits $z$.
+        r"""Columns $(1 - f)\,\mathrm{softmax}(\beta z) + f/d$, with standard normal (or given)
+        logits $z$.
 
-        `widths` lists the number of nodes from input to output, `imbalance` is $\beta$ and `floor` is $f$: the share of every
-        column that is spread evenly over its support.
+        `widths` lists the number of nodes from input to output, `imbalance` is $\beta$ and `floor`
+        is $f$: the share of every column that is spread evenly over its support.
         """
         widths, dtype = _construct.widths(widths), _construct.floating(dtype)
         beta = _check.number("imbalance", imbalance)
@@ -93,7 +100,10 @@ class Network(System):
         shapes = list(zip(widths[1:], widths[:-1], strict=True))
         draws = _construct.logits(shapes, seed, logits)
         masks = _construct.masks(shapes, support)
-        layers = [_construct.columns(beta * z, mask, share).astype(dtype) for z, mask in zip(draws, masks, strict=True)]
+        layers = [
+            _construct.columns(beta * z, mask, share).astype(dtype)
+            for z, mask in zip(draws, masks, strict=True)
+        ]
         return cls(layers, rates=rates, support=support)
 
     @property
@@ -108,7 +118,10 @@ class Network(System):
 
     @property
     def support(self) -> tuple[Array, ...]:
-        """Where each layer may carry flow. Steps keep zeros zero, so the layers themselves remember it."""
+        """Where each layer may carry flow.
+
+        Steps keep zeros zero, so the layers themselves remember it.
+        """
         return tuple(layer > 0 for layer in self.layers)
 
     @property
@@ -176,8 +189,12 @@ class Network(System):
         return moved
 
     def back(self, trace: Trace, potential: Flows) -> tuple[Layer, ...]:
-        r"""The slope of every column: the potential behind its layer times the flow that enters it."""
-        # All samples meet in one product per layer; their flows are what makes the columns of a layer differ.
+        r"""The slope of every column.
+
+        The potential behind its layer times the flow that enters it.
+        """
+        # All samples meet in one product per layer; their flows are what makes the columns of a
+        # layer differ.
         fields = pull_back(self.layers, potential)
         return tuple(field.T @ flow for field, flow in zip(fields, trace[:-1], strict=True))
 
@@ -190,14 +207,18 @@ class Network(System):
         if not _wide.is_wide(self.widths):
             return super().answer(trace, potential)
         behind = pull_back(self.layers, potential)
-        return _wide.either(trace.near, _wide.answer, _wide.answer_single, self, trace.flows, behind)
+        return _wide.either(
+            trace.near, _wide.answer, _wide.answer_single, self, trace.flows, behind
+        )
 
     def jet(self, inputs: Flows, scores: Blocks) -> tuple[Flows, Flows, Flows]:
         first = [simplex.velocity(p, s) for p, s in zip(self.layers, scores, strict=True)]
         second = [simplex.acceleration(p, s) for p, s in zip(self.layers, scores, strict=True)]
         return jet(self, inputs, first, second)
 
-    def driven_jet(self, inputs: Flows, trace: Trace, potential: Array) -> tuple[Flows, Flows, Flows]:
+    def driven_jet(
+        self, inputs: Flows, trace: Trace, potential: Array
+    ) -> tuple[Flows, Flows, Flows]:
         def careful(drive: Array) -> tuple[Flows, Flows, Flows]:
             return self.jet(inputs, self.scores(trace, drive))
 
@@ -215,7 +236,8 @@ class Network(System):
         """What each column of one layer contributes to the response (Eq. 13)."""
         number = _check.index("layer", layer, self.depth)
         columns, flow, rates = self.layers[number], trace[number], self.rates[number]
-        # Q(p) as a sum over pairs of entries, p_j p_k (u_j - u_k)(u_j - u_k)^T: all terms are positive and none cancels.
+        # Q(p) as a sum over pairs of entries, p_j p_k (u_j - u_k)(u_j - u_k)^T: all terms are
+        # positive and none cancels.
         one, other = _pairs(columns)
         apart = _apart(self, number, one, other)
         spread = jnp.einsum("aq,qi,bq->iab", apart, columns[one] * columns[other], apart)
@@ -236,7 +258,11 @@ class Network(System):
 
     def dense(self, trace: Trace) -> Matrix:
         """The layer sum; for wide layers, column by column from `answer`."""
-        return super().dense(trace) if _wide.is_wide(self.widths) else self.contributions(trace).sum(axis=0)
+        return (
+            super().dense(trace)
+            if _wide.is_wide(self.widths)
+            else self.contributions(trace).sum(axis=0)
+        )
 
 
 def _pairs(columns: Layer) -> tuple[np.ndarray, np.ndarray]:
@@ -245,7 +271,9 @@ def _pairs(columns: Layer) -> tuple[np.ndarray, np.ndarray]:
     return one, other
 
 
-def _apart(net: Network, number: int, one: np.ndarray, other: np.ndarray) -> Float[Array, "out pairs"]:
+def _apart(
+    net: Network, number: int, one: np.ndarray, other: np.ndarray
+) -> Float[Array, "out pairs"]:
     """How differently two entries of a layer's columns reach the outputs."""
     onward = downstream(net)[number]
     return onward[:, one] - onward[:, other]
@@ -267,8 +295,11 @@ def pull_back(layers: Sequence[Layer], potential: Flows) -> tuple[Flows, ...]:
     return tuple(reversed(fields))
 
 
-def jet(net: Network, inputs: Flows, first: Sequence[Layer], second: Sequence[Layer]) -> tuple[Flows, Flows, Flows]:
-    r"""Predictions and their first two derivatives along a path of layers with derivatives `first` and `second` (Eq. 23).
+def jet(
+    net: Network, inputs: Flows, first: Sequence[Layer], second: Sequence[Layer]
+) -> tuple[Flows, Flows, Flows]:
+    r"""Predictions and their first two derivatives along a path of layers with derivatives `first`
+    and `second` (Eq. 23).
 
     Truncated Taylor arithmetic, one layer after the other: no Hessian and no second sweep.
 

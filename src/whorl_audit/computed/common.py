@@ -19,7 +19,11 @@ def drawn(values: Array) -> Expected:
 
 def computed(values: Array, scale: Array | None = None) -> Expected:
     """A computed column, to be measured by `scale`, which is broadcast over the rows."""
-    return Expected(values.ravel(), COMPUTED, None if scale is None else np.broadcast_to(scale, values.shape).ravel())
+    return Expected(
+        values.ravel(),
+        COMPUTED,
+        None if scale is None else np.broadcast_to(scale, values.shape).ravel(),
+    )
 
 
 def exact(values: Whole) -> Expected:
@@ -33,12 +37,18 @@ def condition(values: Array) -> Expected:
 
 
 def loss(values: Array, stretch: Array | float = 1.0) -> Expected:
-    """A column of losses: an error of the outputs enters times the residual, so that small losses keep fewer digits."""
+    """A column of losses.
+
+    An error of the outputs enters times the residual, so that small losses keep fewer digits.
+    """
     return computed(values, (values + 1e-2 * np.sqrt(values)) * stretch)
 
 
 def stretched(gain: Array | float) -> Array:
-    """How much the tolerance widens behind a solve that amplifies a residual by `gain`: little below a thousand."""
+    """How much the tolerance widens behind a solve that amplifies a residual by `gain`.
+
+    Little below a thousand.
+    """
     return 1 + np.asarray(gain) / 1e3
 
 
@@ -50,12 +60,19 @@ def components(name: str, vectors: Array, stretch: Array | float = 1.0) -> Colum
 
 def task_columns(inputs: Array, targets: Array) -> Columns:
     """The table `tasks`."""
-    return {f"{name}_{k}": drawn(values[..., k]) for name, values in (("x", inputs), ("y", targets)) for k in range(3)}
+    return {
+        f"{name}_{k}": drawn(values[..., k])
+        for name, values in (("x", inputs), ("y", targets))
+        for k in range(3)
+    }
 
 
 @dataclass(frozen=True)
 class Selected:
-    """One sample of every network: its residual in the plane, its Jacobian, and its response in the plane."""
+    """One sample of every network.
+
+    Its residual in the plane, its Jacobian, and its response in the plane.
+    """
 
     residual: Array
     jacobian: Array
@@ -97,5 +114,7 @@ def largest_residual(layers: Array, inputs: Array, targets: Array) -> Whole:
 
 
 def reduced(factor: Array) -> Array:
-    """A factor `(batch, 3, n)` in the plane, which has the same singular values but the zero one."""
+    """A factor `(batch, 3, n)` in the plane, which has the same singular values but the zero
+    one.
+    """
     return np.einsum("po,bon->bpn", plane.AXES, factor)

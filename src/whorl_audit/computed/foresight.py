@@ -1,6 +1,9 @@
-"""The foresight kind: what is drawn, and every trajectory followed again along the choices that are stored.
+"""The foresight kind.
 
-No foresight is needed for that. Whether the choices are the lowest readings is tried on a sample of them, with states met on the way.
+What is drawn, and every trajectory followed again along the choices that are stored.
+
+No foresight is needed for that. Whether the choices are the lowest readings is tried on a sample of
+them, with states met on the way.
 """
 
 import json
@@ -17,7 +20,9 @@ from whorl_audit.types import Array, Columns, Expected, Parameters, Table, Table
 
 TRIED = 24  # choices of every arm, horizon and depth that are tried again
 ALIKE = 1e-11  # readings that agree to this share of their size count as equal
-PATIENCE = 2500  # updates up to which all trials of a comparator are followed; beyond, the first one
+PATIENCE = (
+    2500  # updates up to which all trials of a comparator are followed; beyond, the first one
+)
 
 
 def expected(p: Parameters) -> dict[str, Columns]:
@@ -25,7 +30,12 @@ def expected(p: Parameters) -> dict[str, Columns]:
     trials, seed = range(p["trials"]), p["seed"]
     inputs, targets = draws.tasks(seed, p["trials"], p["concentration"])
     depths = list(dict.fromkeys([*p["depths"], p["deep"]]))
-    weights = [draws.softmax_layers(seed, t, depth, beta, p["floor"]).ravel() for t in trials for depth in depths for beta in p["betas"]]
+    weights = [
+        draws.softmax_layers(seed, t, depth, beta, p["floor"]).ravel()
+        for t in trials
+        for depth in depths
+        for beta in p["betas"]
+    ]
     foreseen, angles, errors = _tables(seed, p["trials"], p["epochs"])
     samples = np.array([draws.schedule(seed, trial, p["epochs"])[0] for trial in trials])
     return {
@@ -44,8 +54,12 @@ def expected(p: Parameters) -> dict[str, Columns]:
 def _tables(seed: int, trials: int, epochs: int) -> tuple[Whole, Array, Array]:
     """The wrong orders, the angles and the errors of all trials."""
     orders = [foresight.order(draws.stream(seed, trial, 6), epochs, 6) for trial in range(trials)]
-    angles = [draws.stream(seed, trial, 5).uniform(0.0, 2 * np.pi, 6 * epochs) for trial in range(trials)]
-    errors = [draws.stream(seed, trial, 7).standard_normal((6 * epochs, 3)) for trial in range(trials)]
+    angles = [
+        draws.stream(seed, trial, 5).uniform(0.0, 2 * np.pi, 6 * epochs) for trial in range(trials)
+    ]
+    errors = [
+        draws.stream(seed, trial, 7).standard_normal((6 * epochs, 3)) for trial in range(trials)
+    ]
     return np.array(orders), np.array(angles), np.array(errors)
 
 
@@ -100,13 +114,32 @@ def blocks(p: Parameters) -> Iterator[Block]:
                     for t in range(arm.trials)
                     for b in dict.fromkeys(rows["beta"].tolist())
                 }
-                layers = np.stack([starts[key] for key in zip(rows["trial"].tolist(), rows["beta"].tolist(), strict=True)])
-                x, y, order = (np.stack([tasks[arm.width, t][part] for t in rows["trial"].tolist()]) for part in range(3))
-                yield Block(p, arm, horizon, rows, Crowd(x, y, rows["scale"], p["leak"]), list(np.swapaxes(layers, 0, 1)), order)
+                layers = np.stack(
+                    [
+                        starts[key]
+                        for key in zip(rows["trial"].tolist(), rows["beta"].tolist(), strict=True)
+                    ]
+                )
+                x, y, order = (
+                    np.stack([tasks[arm.width, t][part] for t in rows["trial"].tolist()])
+                    for part in range(3)
+                )
+                yield Block(
+                    p,
+                    arm,
+                    horizon,
+                    rows,
+                    Crowd(x, y, rows["scale"], p["leak"]),
+                    list(np.swapaxes(layers, 0, 1)),
+                    order,
+                )
 
 
 def follow(block: Block, choices: Whole, tried: Table) -> tuple[dict[str, Array], list[Array]]:
-    """A block along its choices `(trajectories, updates)`: the computed columns, and the layers where choices are to be tried."""
+    """A block along its choices `(trajectories, updates)`.
+
+    The computed columns, and the layers where choices are to be tried.
+    """
     crowd, here, there = block.crowd, block.layers, block.layers
     before = native_before = start = crowd.loss(here)
     sums = np.zeros((4, len(start)))
@@ -116,10 +149,23 @@ def follow(block: Block, choices: Whole, tried: Table) -> tuple[dict[str, Array]
         for kept, layer in zip(met, here, strict=True):
             kept[now] = layer[tried["row"][now]]
         straight, turning = crowd.scores(here, sample)
-        options = block.actions(straight, turning, crowd, block.rows["trial"], np.full(len(start), update))
-        taken, opposite = (_chosen(here, options, side) for side in (choices[:, update], _other(choices[:, update], options)))
+        options = block.actions(
+            straight, turning, crowd, block.rows["trial"], np.full(len(start), update)
+        )
+        taken, opposite = (
+            _chosen(here, options, side)
+            for side in (choices[:, update], _other(choices[:, update], options))
+        )
         sizes = np.choose(choices[:, update], [size for _, size, _ in options])
-        losses = [crowd.loss(one) for one in (taken, opposite, step(here, straight, sizes), step(here, straight, crowd.reach(straight)))]
+        losses = [
+            crowd.loss(one)
+            for one in (
+                taken,
+                opposite,
+                step(here, straight, sizes),
+                step(here, straight, crowd.reach(straight)),
+            )
+        ]
         there = crowd.native(there, sample)
         native = crowd.loss(there)
         a, o, z, w = (one - before for one in losses)
@@ -131,8 +177,13 @@ def follow(block: Block, choices: Whole, tried: Table) -> tuple[dict[str, Array]
     return dict(zip(names, (start, before, native_before, *sums, smallest), strict=True)), met
 
 
-def _chosen(layers: list[Array], options: list[tuple[list[Array], Array, float]], choice: Whole) -> list[Array]:
-    score = [np.choose(choice[:, None, None], [option[0][n] for option in options]) for n in range(len(layers))]
+def _chosen(
+    layers: list[Array], options: list[tuple[list[Array], Array, float]], choice: Whole
+) -> list[Array]:
+    score = [
+        np.choose(choice[:, None, None], [option[0][n] for option in options])
+        for n in range(len(layers))
+    ]
     return step(layers, score, np.choose(choice, [size for _, size, _ in options]))
 
 
@@ -154,11 +205,18 @@ def readings(block: Block, layers: list[Array], tried: Table) -> Array:
         for offset in range(1, count if block.horizon == END else block.horizon + 1):
             if not (active := at + offset < count).any():
                 break
-            moved = crowd.native(going, believed[np.arange(len(at)), np.minimum(at + offset, count - 1)])
-            going = [np.where(active[:, None, None], new, old) for new, old in zip(moved, going, strict=True)]
+            moved = crowd.native(
+                going, believed[np.arange(len(at)), np.minimum(at + offset, count - 1)]
+            )
+            going = [
+                np.where(active[:, None, None], new, old)
+                for new, old in zip(moved, going, strict=True)
+            ]
         ends.append(crowd.loss(going))
     if name.startswith("noise_"):
-        return np.stack(ends, axis=1) * (1 + float(name.partition("_")[2]) * block.spoilt[2][trials, at])
+        return np.stack(ends, axis=1) * (
+            1 + float(name.partition("_")[2]) * block.spoilt[2][trials, at]
+        )
     return np.stack(ends, axis=1)
 
 
@@ -186,13 +244,21 @@ def _simulated(text: str, told: bytes) -> tuple[Columns, Columns]:
         parts.append(columns)
         first += size
     found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    terms = {name: computed(found[name], found["start"]) for name in ("even", "handedness", "step", "drift")}
-    losses = {name: loss(found[name], 1 + 1e-3 / p["leak"]) for name in ("start", "final", "native")}
+    terms = {
+        name: computed(found[name], found["start"])
+        for name in ("even", "handedness", "step", "drift")
+    }
+    losses = {
+        name: loss(found[name], 1 + 1e-3 / p["leak"]) for name in ("start", "final", "native")
+    }
     return losses | terms | {"smallest": computed(found["smallest"])}, {"action": Expected(wanted)}
 
 
 def comparators(tables: Tables, p: Parameters) -> Columns:
-    """The final losses of learners with equal compute: all trials where that is short, the first one where it is long."""
+    """The final losses of learners with equal compute.
+
+    All trials where that is short, the first one where it is long.
+    """
     wanted = tables["comparators"]["final"].copy()
     rows, losses = _followed(json.dumps(p, sort_keys=True))
     wanted[rows] = losses
@@ -204,16 +270,27 @@ def comparators(tables: Tables, p: Parameters) -> Columns:
 def _followed(text: str) -> tuple[Whole, Array]:
     """The rows of comparators that are followed, and their final losses."""
     p = json.loads(text)
-    cases = keys.grid(depth=p["depths"], beta=np.asarray(p["betas"], float), scale=np.asarray(p["scales"], float), trial=range(p["trials"]))
+    cases = keys.grid(
+        depth=p["depths"],
+        beta=np.asarray(p["betas"], float),
+        scale=np.asarray(p["scales"], float),
+        trial=range(p["trials"]),
+    )
     at, rows, losses = 0, [], []
     for learner in LEARNERS:
         for horizon in p["horizons"]:
             many = foresight.multiple(p, horizon)
-            long = (many if learner != "full_batch" else many / 6) * foresight.updates(p, 3) > PATIENCE
+            long = (many if learner != "full_batch" else many / 6) * foresight.updates(
+                p, 3
+            ) > PATIENCE
             for depth in p["depths"]:
-                here = np.flatnonzero((cases["depth"] == depth) & ((cases["trial"] == 0) | (not long)))
+                here = np.flatnonzero(
+                    (cases["depth"] == depth) & ((cases["trial"] == 0) | (not long))
+                )
                 rows.append(at + here)
-                losses.append(_alone(p, learner, many, {name: values[here] for name, values in cases.items()}))
+                losses.append(
+                    _alone(p, learner, many, {name: values[here] for name, values in cases.items()})
+                )
             at += len(cases["trial"])
     return np.concatenate(rows), np.concatenate(losses)
 
@@ -222,11 +299,20 @@ def _alone(p: Parameters, learner: str, many: int, rows: Table) -> Array:
     """One comparator on some rows."""
     trials = rows["trial"].tolist()
     longer = p["epochs"] * (many if learner == "longer" else 1)
-    orders = {trial: foresight.order(draws.stream(p["seed"], trial, 2), longer, 6) for trial in dict.fromkeys(trials)}
-    x, y = (np.stack([draws.task(p["seed"], trial, p["concentration"])[part] for trial in trials]) for part in (0, 1))
+    orders = {
+        trial: foresight.order(draws.stream(p["seed"], trial, 2), longer, 6)
+        for trial in dict.fromkeys(trials)
+    }
+    x, y = (
+        np.stack([draws.task(p["seed"], trial, p["concentration"])[part] for trial in trials])
+        for part in (0, 1)
+    )
     order, every = np.stack([orders[trial] for trial in trials]), many if learner == "finer" else 1
     crowd = Crowd(x, y, rows["scale"] / every, p["leak"])
-    starts = [foresight.start(p, t, 3, int(d), b) for t, d, b in zip(trials, rows["depth"], rows["beta"].tolist(), strict=True)]
+    starts = [
+        foresight.start(p, t, 3, int(d), b)
+        for t, d, b in zip(trials, rows["depth"], rows["beta"].tolist(), strict=True)
+    ]
     layers = list(np.swapaxes(np.stack(starts), 0, 1))
     if learner == "full_batch":
         for _ in range(p["epochs"] * many):

@@ -1,4 +1,7 @@
-"""The threshold kind: the finite-step coefficient of a turn that the selected sample drives through the repair law."""
+"""The threshold kind.
+
+The finite-step coefficient of a turn that the selected sample drives through the repair law.
+"""
 
 import numpy as np
 
@@ -8,8 +11,13 @@ from whorl_audit.computed.common import computed, drawn, exact
 from whorl_audit.types import Array, Columns, Parameters
 
 
-def _turning(layers: Array, inputs: Array, targets: Array, across: Array, selected: Array) -> dict[str, Array]:
-    """||G||^2 and e . H_V of all samples and of the selected one, with the sizes that their round-off is relative to."""
+def _turning(
+    layers: Array, inputs: Array, targets: Array, across: Array, selected: Array
+) -> dict[str, Array]:
+    """||G||^2 and e .
+
+    H_V of all samples and of the selected one, with the sizes that their round-off is relative to.
+    """
     residual = targets - network.predict(layers, inputs)
     moved, bent = network.turn(layers, inputs, across)
     at = np.arange(len(layers))
@@ -25,7 +33,9 @@ def _turning(layers: Array, inputs: Array, targets: Array, across: Array, select
     }
 
 
-def _configurations(layers: Array, inputs: Array, targets: Array, p: Parameters) -> dict[str, Array]:
+def _configurations(
+    layers: Array, inputs: Array, targets: Array, p: Parameters
+) -> dict[str, Array]:
     """The computed columns of `configurations` for one depth."""
     size = p["finite_step"]
     selected = common.largest_residual(layers, inputs, targets)
@@ -43,12 +53,18 @@ def _configurations(layers: Array, inputs: Array, targets: Array, p: Parameters)
     }
     for prefix, way in (("loss", size), ("back", -size)):
         for name, score in scores.items():
-            values[f"{prefix}_{name}"] = network.losses(network.step(layers, score, way), inputs, targets) / draws.SAMPLES
+            values[f"{prefix}_{name}"] = (
+                network.losses(network.step(layers, score, way), inputs, targets) / draws.SAMPLES
+            )
     return values
 
 
 def _columns(values: dict[str, Array]) -> Columns:
-    sizes = {prefix + name: values[prefix + "size"] for prefix in ("", "selected_") for name in ("displacement", "bending")}
+    sizes = {
+        prefix + name: values[prefix + "size"]
+        for prefix in ("", "selected_")
+        for name in ("displacement", "bending")
+    }
     stretch = common.stretched(values["gain"])
     return {
         "selected": exact(values["selected"]),
@@ -56,7 +72,11 @@ def _columns(values: dict[str, Array]) -> Columns:
         "condition": common.condition(values["condition"]),
         **common.components("velocity", values["velocity"], stretch),
         **common.components("commanded", values["commanded"]),
-        **{name: common.loss(column, stretch) for name, column in values.items() if name.startswith(("loss_", "back_"))},
+        **{
+            name: common.loss(column, stretch)
+            for name, column in values.items()
+            if name.startswith(("loss_", "back_"))
+        },
     }
 
 
@@ -67,10 +87,19 @@ def expected(p: Parameters) -> dict[str, Columns]:
     repeated = np.repeat(inputs, len(betas), axis=0), np.repeat(targets, len(betas), axis=0)
     start, parts = {}, []
     for depth in p["depths"]:
-        layers = [draws.softmax_layers(p["seed"], family, depth, beta, p["floor"]) for family in range(families) for beta in betas]
+        layers = [
+            draws.softmax_layers(p["seed"], family, depth, beta, p["floor"])
+            for family in range(families)
+            for beta in betas
+        ]
         start[depth] = np.array(layers)
         values = _configurations(start[depth], *repeated, p)
-        parts.append({name: column.reshape(families, len(betas), *column.shape[1:]) for name, column in values.items()})
+        parts.append(
+            {
+                name: column.reshape(families, len(betas), *column.shape[1:])
+                for name, column in values.items()
+            }
+        )
     joined = {name: np.stack([part[name] for part in parts], axis=1) for name in parts[0]}
     rows = keys.threshold(p)["configurations"]
     return {

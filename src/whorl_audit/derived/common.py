@@ -31,18 +31,24 @@ def sums(rows: Array) -> Array:
 
 def score_residual(table: Table) -> Array:
     """|velocity - commanded|, component by component, summed."""
-    first, second, third = (np.abs(table[f"velocity_{k}"] - table[f"commanded_{k}"]) for k in range(3))
+    first, second, third = (
+        np.abs(table[f"velocity_{k}"] - table[f"commanded_{k}"]) for k in range(3)
+    )
     return (first + second) + third
 
 
 def column_sums(weights: Array) -> Array:
-    """The correctly rounded sums `(layers, 3)` of the columns of weights stored layer after layer, row after row."""
+    """The correctly rounded sums `(layers, 3)` of the columns of weights stored layer after layer,
+    row after row.
+    """
     columns = np.swapaxes(weights.reshape(-1, 3, 3), 1, 2).reshape(-1, 3)
     return sums(columns).reshape(-1, 3)
 
 
 def column_residual(weights: Array, depths: Whole) -> Array:
-    """The largest |sum - 1| over the columns of every network, networks of the given depths following each other."""
+    """The largest |sum - 1| over the columns of every network, networks of the given depths
+    following each other.
+    """
     return by_network(np.abs(column_sums(weights) - 1), depths, np.maximum)
 
 

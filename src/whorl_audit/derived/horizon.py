@@ -13,16 +13,27 @@ TERMS = ("even", "handedness", "step", "drift")
 def increments(tables: Tables) -> dict[str, Array]:
     """The loss increments of every update, `(trajectories, updates)`: a, o, z, w and n."""
     start = tables["trajectories"]["start"][:, None]
-    losses = {name: tables["updates"][name].reshape(len(start), -1) for name in ("taken", "opposite", "still", "own", "native")}
+    losses = {
+        name: tables["updates"][name].reshape(len(start), -1)
+        for name in ("taken", "opposite", "still", "own", "native")
+    }
     before = np.concatenate([start, losses["taken"][:, :-1]], axis=1)
     native_before = np.concatenate([start, losses["native"][:, :-1]], axis=1)
-    return {name: values - (native_before if name == "native" else before) for name, values in losses.items()}
+    return {
+        name: values - (native_before if name == "native" else before)
+        for name, values in losses.items()
+    }
 
 
 def _updates(tables: Tables, _: Parameters) -> Columns:
     by = increments(tables)
     middle = (by["taken"] + by["opposite"]) / 2
-    ledger = (middle - by["still"], by["taken"] - middle, by["still"] - by["own"], by["own"] - by["native"])
+    ledger = (
+        middle - by["still"],
+        by["taken"] - middle,
+        by["still"] - by["own"],
+        by["own"] - by["native"],
+    )
     return {name: same(values.ravel()) for name, values in zip(TERMS, ledger, strict=True)}
 
 
@@ -37,7 +48,10 @@ def _trajectories(tables: Tables, _: Parameters) -> Columns:
     last = {name: updates[name].reshape(rows, -1)[:, -1] for name in ("taken", "native")}
     terms = {name: sums(updates[name].reshape(rows, -1)) for name in TERMS}
     gap = last["taken"] - last["native"]
-    lowest = [by_network(weights[name].reshape(-1, 9), table["depth"], np.minimum) for name in ("nonreciprocal", "native")]
+    lowest = [
+        by_network(weights[name].reshape(-1, 9), table["depth"], np.minimum)
+        for name in ("nonreciprocal", "native")
+    ]
     return {
         "final": same(last["taken"]),
         "native": same(last["native"]),
@@ -57,14 +71,19 @@ def _shaped(values: Array, p: Parameters) -> Array:
 def _trials(tables: Tables, p: Parameters) -> Columns:
     columns = {}
     for name in ("gap", *TERMS):
-        values = np.swapaxes(_shaped(tables["trajectories"][name], p), 1, 2).reshape(p["trials"] * len(POLICIES), -1)
+        values = np.swapaxes(_shaped(tables["trajectories"][name], p), 1, 2).reshape(
+            p["trials"] * len(POLICIES), -1
+        )
         columns[name] = same(sums(values) / values.shape[1])
     return columns
 
 
 def _conditions(tables: Tables, p: Parameters) -> Columns:
     gaps = _shaped(tables["trajectories"]["gap"], p)
-    by_policy = [np.swapaxes(gaps[:, :, policy], 0, 1).reshape(gaps.shape[1], -1) for policy in range(len(POLICIES))]
+    by_policy = [
+        np.swapaxes(gaps[:, :, policy], 0, 1).reshape(gaps.shape[1], -1)
+        for policy in range(len(POLICIES))
+    ]
     matched, adaptive = (sums(values) / values.shape[1] for values in by_policy)
     flips = gaps.mean(axis=3)
     gain = flips[:, :, 0] - flips[:, :, 1]
@@ -89,4 +108,10 @@ def _draws(tables: Tables, p: Parameters) -> Columns:
     return {name: summed(values, scale) for name, values in columns.items()}
 
 
-DERIVED: Formulas = {"updates": _updates, "trajectories": _trajectories, "trials": _trials, "conditions": _conditions, "draws": _draws}
+DERIVED: Formulas = {
+    "updates": _updates,
+    "trajectories": _trajectories,
+    "trials": _trials,
+    "conditions": _conditions,
+    "draws": _draws,
+}

@@ -23,7 +23,9 @@ def _operators(tables: Tables, _: Parameters) -> Columns:
 def _modes(tables: Tables, p: Parameters) -> Columns:
     table = tables["modes"]
     return {
-        "pair_residual": same(np.abs(table["real"] + p["alpha"]) + np.abs(table["imag"] - table["omega"])),
+        "pair_residual": same(
+            np.abs(table["real"] + p["alpha"]) + np.abs(table["imag"] - table["omega"])
+        ),
         "score_residual": same(score_residual(table)),
         "dissipation_residual": same(np.abs(table["loss_rate"] - table["predicted_rate"])),
     }
@@ -31,9 +33,13 @@ def _modes(tables: Tables, p: Parameters) -> Columns:
 
 def _trajectories(tables: Tables, _: Parameters) -> Columns:
     depths = tables["trajectories"]["depth"]
-    by_layer, newton = (tables["trajectory_weights"][name] for name in ("layer_sum", "gauss_newton"))
+    by_layer, newton = (
+        tables["trajectory_weights"][name] for name in ("layer_sum", "gauss_newton")
+    )
     return {
-        "discrepancy": same(by_network(np.abs(by_layer - newton).reshape(-1, 9), depths, np.maximum)),
+        "discrepancy": same(
+            by_network(np.abs(by_layer - newton).reshape(-1, 9), depths, np.maximum)
+        ),
         "column_residual": same(column_residual(by_layer, depths)),
         "smallest": same(by_network(by_layer.reshape(-1, 9), depths, np.minimum)),
     }

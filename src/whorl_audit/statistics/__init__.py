@@ -1,4 +1,7 @@
-"""The statistics on which gates act, from the tables, in the order of their rows; one that does not exist for a run has no entry."""
+"""The statistics on which gates act, from the tables, in the order of their rows.
+
+One that does not exist for a run has no entry.
+"""
 
 from collections.abc import Callable
 

@@ -6,9 +6,13 @@ from whorl_audit.types import Array, Expected, Tables
 
 AGREEMENT = 1e-12
 EPSILON = 2.0**-52
-APART = 100.0  # two sound programs do not differ by more in the round-off that is left of one identity
-# What is zero but for round-off; where its rows are, if it has rows of its own; and in how many of them we must have round-off before a
-# program that has none in any row did not compute them. One operator has 324 entries, and cannot be without.
+APART = (
+    100.0  # two sound programs do not differ by more in the round-off that is left of one identity
+)
+# What is zero but for round-off; where its rows are, if it has rows of its own; and in how many of
+# them we must have round-off before a program that has none in any row did not compute them. One
+# operator has 324 entries, and cannot be without.
+# without.
 ROUNDOFF: dict[str, tuple[str, str, int] | None] = {
     "factorisation.max": ("operators", "factorisation", 2),
     "symmetry.max": None,  # terms that are symmetric one by one leave none
@@ -27,8 +31,13 @@ ROUNDOFF: dict[str, tuple[str, str, int] | None] = {
 
 
 def number(value: float, scale: float | None = None) -> Expected:
-    """A statistic, in any order of summation; `scale` is the size of the terms where they may cancel."""
-    return Expected(np.asarray(value, float), AGREEMENT, None if scale is None else np.asarray(scale, float))
+    """A statistic, in any order of summation.
+
+    `scale` is the size of the terms where they may cancel.
+    """
+    return Expected(
+        np.asarray(value, float), AGREEMENT, None if scale is None else np.asarray(scale, float)
+    )
 
 
 def rows(tables: Tables, *names: str) -> dict[str, Expected]:

@@ -10,7 +10,9 @@ from whorl_audit.types import Array, Expected, Parameters, Tables
 
 
 def _means(tables: Tables) -> dict[str, Expected]:
-    """Means over trials by policy, what the adaptive policy recovers of the step term, and what drift takes back."""
+    """Means over trials by policy, what the adaptive policy recovers of the step term, and what
+    drift takes back.
+    """
     table, draws, result, mean = tables["trials"], tables["draws"], {}, {}
     for policy in POLICIES:
         here = table["policy"] == policy
@@ -19,12 +21,20 @@ def _means(tables: Tables) -> dict[str, Expected]:
         for name in ("gap", "step", "drift"):
             result[f"{name}.{policy}"] = number(mean[name, policy], np.abs(table[name]).mean())
         size = np.abs(table["even"]).mean() + np.abs(table["handedness"]).mean()
-        result[f"turning.{policy}"] = number(mean["even", policy] + mean["handedness", policy], size)
+        result[f"turning.{policy}"] = number(
+            mean["even", policy] + mean["handedness", policy], size
+        )
         result |= interval(f"gap.{policy}", draws[f"gap_{policy}"])
     gap = np.abs(table["gap"]).mean()
-    result |= {"gain": number(mean["gap", "step_matched"] - mean["gap", "adaptive"], gap), **interval("gain", draws["gain"], gap)}
+    result |= {
+        "gain": number(mean["gap", "step_matched"] - mean["gap", "adaptive"], gap),
+        **interval("gain", draws["gain"], gap),
+    }
     result["conditions.adaptive_better"] = number((tables["conditions"]["gain"] > 0).sum())
-    step, recovered = np.abs(table["step"]).mean(), mean["step", "step_matched"] - mean["step", "adaptive"]
+    step, recovered = (
+        np.abs(table["step"]).mean(),
+        mean["step", "step_matched"] - mean["step", "adaptive"],
+    )
     result["step.recovered"] = number(recovered, step)
     if recovered != 0:
         offset = (mean["drift", "adaptive"] - mean["drift", "step_matched"]) / recovered
@@ -33,7 +43,10 @@ def _means(tables: Tables) -> dict[str, Expected]:
 
 
 def _closures(tables: Tables) -> dict[str, Expected]:
-    """What is left over of the identity: at every update, along every trajectory, between the policies of every pair."""
+    """What is left over of the identity.
+
+    At every update, along every trajectory, between the policies of every pair.
+    """
     table, by = tables["trajectories"], increments(tables)
     step = np.abs(total(tables["updates"]) - (by["taken"] - by["native"]).ravel())
     sums, gaps = (values.reshape(-1, len(POLICIES), 2) for values in (total(table), table["gap"]))
@@ -55,5 +68,7 @@ def statistics(tables: Tables, _: Parameters) -> dict[str, Expected]:
         **_means(tables),
         **_closures(tables),
         "weight.min": number(min(values.min() for values in weights)),
-        "column_residual.max": number(max(np.abs(column_sums(values) - 1).max() for values in weights)),
+        "column_residual.max": number(
+            max(np.abs(column_sums(values) - 1).max() for values in weights)
+        ),
     }

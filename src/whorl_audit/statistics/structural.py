@@ -16,12 +16,18 @@ def _ranks(tables: Tables, p: Parameters) -> dict[str, Expected]:
         result[f"rank.full.depth{depth}"] = number((rank[here] == 6).sum())
         result[f"rank.five.depth{depth}"] = number((rank[here] == 5).sum())
         result[f"condition.median.depth{depth}"] = number(np.median(condition[here]))
-    result |= {"rank.min": number(rank.min()), "selected_rank.min": number(table["selected_rank"].min())}
+    result |= {
+        "rank.min": number(rank.min()),
+        "selected_rank.min": number(table["selected_rank"].min()),
+    }
     if (rank < 6).any():
         result["condition.deficient.min"] = number(condition[rank < 6].min())
         result["condition.deficient.max"] = number(condition[rank < 6].max())
     ranks = {"control.rank.min": controls["rank"].min(), "control.rank.max": controls["rank"].max()}
-    return result | {name: number(value) for name, value in (ranks | {"control.null.max": controls["null_response"].max()}).items()}
+    return result | {
+        name: number(value)
+        for name, value in (ranks | {"control.null.max": controls["null_response"].max()}).items()
+    }
 
 
 def _examples(tables: Tables) -> dict[str, Expected]:
@@ -31,8 +37,12 @@ def _examples(tables: Tables) -> dict[str, Expected]:
         step, even = np.log(table["step"][here]), np.log(np.abs(table["even_difference"][here]))
         across = step - step.mean()
         result[f"coefficient.{example}"] = number(table["coefficient"][here][0])
-        result[f"slope.{example}"] = number((across * (even - even.mean())).sum() / np.square(across).sum())
-        result[f"relative_error.{example}"] = number(table["relative_error"][here][table["step"][here].argmin()])
+        result[f"slope.{example}"] = number(
+            (across * (even - even.mean())).sum() / np.square(across).sum()
+        )
+        result[f"relative_error.{example}"] = number(
+            table["relative_error"][here][table["step"][here].argmin()]
+        )
     return result
 
 

@@ -1,1 +1,4 @@
-"""The views: one file each, with one pure function `figure` from arrays and a moment to a Plotly figure."""
+"""The views.
+
+One file each, with one pure function `figure` from arrays and a moment to a Plotly figure.
+"""

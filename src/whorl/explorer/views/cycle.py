@@ -1,4 +1,7 @@
-"""Rock, paper, scissors in the same places: the column's orbit, its plane, the level it keeps, its shares, its circulation."""
+"""Rock, paper, scissors in the same places.
+
+The column's orbit, its plane, the level it keeps, its shares, its circulation.
+"""
 
 import numpy as np
 import plotly.graph_objects as go
@@ -22,7 +25,9 @@ def others(orbit: Orbit, moment: int, theme: Theme) -> dict[str, go.Figure]:
     """What else moves with the frame."""
     whole = np.ones((len(orbit.shares), 1))
     return {
-        "network": network.figure([orbit.shares[:, :, None]], [whole, orbit.shares], None, moment, theme),
+        "network": network.figure(
+            [orbit.shares[:, :, None]], [whole, orbit.shares], None, moment, theme
+        ),
         "heat": _level(orbit, moment, theme),
         "loss": _shares(orbit, moment, theme),
         "ledger": _work(orbit, theme),
@@ -32,18 +37,41 @@ def others(orbit: Orbit, moment: int, theme: Theme) -> dict[str, go.Figure]:
 def _simplex(orbit: Orbit, moment: int, theme: Theme) -> go.Figure:
     centre = simplex.point("centre", np.full(3, 1 / 3), theme.ink, "cross-thin", 11)
     traces = [*simplex.path_traces("orbit", orbit.shares, moment, theme.turning, "dot"), centre]
-    return style.figure(traces, theme, ternary=simplex.ternary(theme, HANDS), margin=simplex.MARGIN, legend=simplex.LEGEND, showlegend=True)
+    return style.figure(
+        traces,
+        theme,
+        ternary=simplex.ternary(theme, HANDS),
+        margin=simplex.MARGIN,
+        legend=simplex.LEGEND,
+        showlegend=True,
+    )
 
 
 def _plane(orbit: Orbit, moment: int, theme: Theme) -> go.Figure:
     path = (orbit.shares - 1 / 3) @ PLANE
-    notes = [f"eigenvalues at the centre  ± {style.number(float(np.abs(np.imag(orbit.rotation)).max()))} i"] * len(path)
+    notes = [
+        (
+            "eigenvalues at the centre  ± "
+            f"{style.number(float(np.abs(np.imag(orbit.rotation)).max()))} i"
+        )
+    ] * len(path)
     traces = [*spiral.plane_traces("orbit", path, moment, theme.turning), spiral.cross(theme)]
-    return spiral.plane_figure(traces, 1.08 * float(np.abs(path).max() or 1.0), notes, moment, [("orbit", theme.turning)], theme, "p")
+    return spiral.plane_figure(
+        traces,
+        1.08 * float(np.abs(path).max() or 1.0),
+        notes,
+        moment,
+        [("orbit", theme.turning)],
+        theme,
+        "p",
+    )
 
 
 def _level(orbit: Orbit, moment: int, theme: Theme) -> go.Figure:
-    """The product of the shares: the motion keeps it, so that the orbit is one of its level lines."""
+    """The product of the shares.
+
+    The motion keeps it, so that the orbit is one of its level lines.
+    """
     grid = points().prod(axis=1).reshape(len(UP), len(ACROSS)) * 27
     way = corners(orbit.shares)
     line = {"type": "scatter", "mode": "lines", "hoverinfo": "skip", "showlegend": False}
@@ -67,12 +95,23 @@ def _level(orbit: Orbit, moment: int, theme: Theme) -> go.Figure:
         "colorscale": colours,
         "contours": levels,
     }
-    head = {"type": "scatter", "mode": "markers", "x": [way[moment, 0]], "y": [way[moment, 1]], "showlegend": False, "hoverinfo": "skip"}
+    head = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [way[moment, 0]],
+        "y": [way[moment, 1]],
+        "showlegend": False,
+        "hoverinfo": "skip",
+    }
     traces = [
         field | {"line": {"width": 0.6, "color": theme.soft}, "colorbar": bar},
         *heat.frame(theme),
         line | {"x": way[:, 0], "y": way[:, 1], "line": {"color": theme.turning, "width": 2.5}},
-        head | {"marker": {"size": 12, "color": theme.ink}, "meta": {"at": {"x": style.packed(way[:, 0]), "y": style.packed(way[:, 1])}}},
+        head
+        | {
+            "marker": {"size": 12, "color": theme.ink},
+            "meta": {"at": {"x": style.packed(way[:, 0]), "y": style.packed(way[:, 1])}},
+        },
     ]
     return heat.triangle_figure(traces, theme, "the orbit is a level line of the product", "", "")
 
@@ -81,8 +120,14 @@ def _shares(orbit: Orbit, moment: int, theme: Theme) -> go.Figure:
     times = PACE * np.arange(len(orbit.shares))
     colours = (theme.native, theme.turning, theme.matched)
     traces: list[dict] = []
-    for hand, colour, dash, values in zip(HANDS, colours, ("solid", "dash", "dot"), orbit.shares.T, strict=True):
-        line = {"line": {"color": colour, "width": 2.5, "dash": dash}, "name": hand, "hovertemplate": "%{y:.3g}"}
+    for hand, colour, dash, values in zip(
+        HANDS, colours, ("solid", "dash", "dot"), orbit.shares.T, strict=True
+    ):
+        line = {
+            "line": {"color": colour, "width": 2.5, "dash": dash},
+            "name": hand,
+            "hovertemplate": "%{y:.3g}",
+        }
         traces.append({"type": "scatter", "mode": "lines", "x": times, "y": values} | line)
     for colour, values in zip(colours, orbit.shares.T, strict=True):
         head = {
@@ -111,7 +156,13 @@ def _shares(orbit: Orbit, moment: int, theme: Theme) -> go.Figure:
 def _work(orbit: Orbit, theme: Theme) -> go.Figure:
     """The score one-form around the orbit: zero for every gradient."""
     values = list(orbit.circulations.values())
-    bar = {"type": "bar", "x": list(orbit.circulations), "y": values, "marker": {"color": [theme.turning, theme.native]}, "width": 0.5}
+    bar = {
+        "type": "bar",
+        "x": list(orbit.circulations),
+        "y": values,
+        "marker": {"color": [theme.turning, theme.native]},
+        "width": 0.5,
+    }
     text = {
         "text": [style.number(round(value, 12)) for value in values],
         "textposition": "outside",

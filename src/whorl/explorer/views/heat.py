@@ -1,4 +1,7 @@
-"""Where would a turn help? The coefficient Q over the simplex of one column, everything else at the current state."""
+"""Where would a turn help?
+
+The coefficient Q over the simplex of one column, everything else at the current state.
+"""
 
 from typing import Any
 
@@ -18,9 +21,24 @@ def figure(seen: Moment, path: np.ndarray, foot: str, theme: Theme) -> go.Figure
     line = {"type": "scatter", "mode": "lines", "hoverinfo": "skip", "showlegend": False}
     traces = [
         *triangle_map(seen.grid, theme),
-        line | {"x": way[:, 0], "y": way[:, 1], "line": {"color": theme.ink, "width": 1.5, "dash": "dot"}},
-        {"type": "scatter", "mode": "markers", "x": [place[0]], "y": [place[1]], "showlegend": False, "name": "current state"}
-        | {"marker": {"size": 12, "color": theme.ink, "line": {"width": 2, "color": theme.paper}}, "hovertemplate": "current state"}
+        line
+        | {
+            "x": way[:, 0],
+            "y": way[:, 1],
+            "line": {"color": theme.ink, "width": 1.5, "dash": "dot"},
+        },
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "x": [place[0]],
+            "y": [place[1]],
+            "showlegend": False,
+            "name": "current state",
+        }
+        | {
+            "marker": {"size": 12, "color": theme.ink, "line": {"width": 2, "color": theme.paper}},
+            "hovertemplate": "current state",
+        }
         | {"meta": {"at": {"x": style.packed(way[:, 0]), "y": style.packed(way[:, 1])}}},
     ]
     return triangle_figure(traces, theme, foot)
@@ -33,13 +51,35 @@ def triangle_map(grid: np.ndarray, theme: Theme, title: str = "Q") -> list[dict[
     top = float(np.abs(bent).max()) or 1.0
     powers = np.linspace(-top, top, 5)
     labels = [style.number(float(np.sign(p) * unit * (10 ** abs(p) - 1)), 2) for p in powers]
-    bar = {"thickness": 10, "len": 0.62, "x": 1.0, "xpad": 2, "y": 0.62, "outlinewidth": 0, "tickvals": powers.tolist(), "ticktext": labels}
-    common = {"type": "contour", "x": ACROSS, "y": UP, "z": np.round(bent, 4), "hoverinfo": "skip", "showlegend": False}
+    bar = {
+        "thickness": 10,
+        "len": 0.62,
+        "x": 1.0,
+        "xpad": 2,
+        "y": 0.62,
+        "outlinewidth": 0,
+        "tickvals": powers.tolist(),
+        "ticktext": labels,
+    }
+    common = {
+        "type": "contour",
+        "x": ACROSS,
+        "y": UP,
+        "z": np.round(bent, 4),
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
     filled = common | {
         "colorscale": [list(stop) for stop in theme.scale],
         "zmin": -top,
         "zmax": top,
-        "contours": {"start": -top, "end": top, "size": top / 12, "coloring": "fill", "showlines": False},
+        "contours": {
+            "start": -top,
+            "end": top,
+            "size": top / 12,
+            "coloring": "fill",
+            "showlines": False,
+        },
         "line": {"width": 0},
         "colorbar": bar | {"title": {"text": title, "side": "top"}, "tickfont": {"size": 11}},
     }
@@ -68,12 +108,24 @@ def frame(theme: Theme) -> list[dict[str, Any]]:
         "hoverinfo": "skip",
         "showlegend": False,
     }
-    edge = {"type": "scatter", "mode": "lines", "line": {"color": theme.soft, "width": 1}, "hoverinfo": "skip", "showlegend": False}
+    edge = {
+        "type": "scatter",
+        "mode": "lines",
+        "line": {"color": theme.soft, "width": 1},
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
     cover = [fill | {"x": [x for x, _ in ring], "y": [y for _, y in ring]} for ring in covers]
     return [*cover, edge | {"x": TRIANGLE[:, 0], "y": TRIANGLE[:, 1]}]
 
 
-def triangle_figure(traces: list[dict[str, Any]], theme: Theme, foot: str, low: str = "turn helps", high: str = "turn hurts") -> go.Figure:
+def triangle_figure(
+    traces: list[dict[str, Any]],
+    theme: Theme,
+    foot: str,
+    low: str = "turn helps",
+    high: str = "turn hurts",
+) -> go.Figure:
     """A triangle with equal axes and, by the colour bar, what its ends mean."""
     ends = [
         _word(high, 0.97, theme, theme.scale[-1][1]),
@@ -83,17 +135,39 @@ def triangle_figure(traces: list[dict[str, Any]], theme: Theme, foot: str, low: 
         traces,
         theme,
         xaxis={"visible": False, "range": [-0.02, 1.02], "fixedrange": True},
-        yaxis={"visible": False, "range": [-0.02, HEIGHT + 0.02], "scaleanchor": "x", "fixedrange": True},
+        yaxis={
+            "visible": False,
+            "range": [-0.02, HEIGHT + 0.02],
+            "scaleanchor": "x",
+            "fixedrange": True,
+        },
         margin={"l": 10, "r": 84, "t": 12, "b": 30},
         annotations=[*ends, _foot(foot, theme)],
     )
 
 
 def _foot(text: str, theme: Theme) -> dict[str, Any]:
-    plain = {"text": text, "x": 0.5, "y": 0, "xref": "paper", "yref": "paper", "xanchor": "center", "yanchor": "top", "showarrow": False}
+    plain = {
+        "text": text,
+        "x": 0.5,
+        "y": 0,
+        "xref": "paper",
+        "yref": "paper",
+        "xanchor": "center",
+        "yanchor": "top",
+        "showarrow": False,
+    }
     return plain | {"font": {"size": 12, "color": theme.soft}, "yshift": -6}
 
 
 def _word(text: str, y: float, theme: Theme, colour: str) -> dict[str, Any]:
-    plain = {"text": f"<b>{text}</b>", "x": 1.0, "y": y, "xref": "paper", "yref": "paper", "xanchor": "left", "showarrow": False}
+    plain = {
+        "text": f"<b>{text}</b>",
+        "x": 1.0,
+        "y": y,
+        "xref": "paper",
+        "yref": "paper",
+        "xanchor": "left",
+        "showarrow": False,
+    }
     return plain | {"font": {"size": 12, "color": colour}, "xshift": 0}

@@ -1,4 +1,7 @@
-"""The running ledger as a waterfall: from the native learner's loss, term by term, to the other's. The four terms are the gap."""
+"""The running ledger as a waterfall: from the native learner's loss, term by term, to the other's.
+
+The four terms are the gap.
+"""
 
 import numpy as np
 import plotly.graph_objects as go
@@ -18,9 +21,17 @@ def figure(run: Run, moment: int, theme: Theme) -> go.Figure:
     ends = native[:, None] + np.cumsum(accounts, axis=1)
     bases = np.column_stack([np.zeros_like(native), ends - accounts, np.zeros_like(native)])
     whole = theme.soft
-    colours = [whole, *(theme.turning if term > 0 else theme.native for term in accounts[moment]), whole]
+    colours = [
+        whole,
+        *(theme.turning if term > 0 else theme.native for term in accounts[moment]),
+        whole,
+    ]
     texts = [
-        "|".join(style.number(value, 2) if not 0 < place < 5 else _signed(value) for place, value in enumerate(row)) for row in heights
+        "|".join(
+            style.number(value, 2) if not 0 < place < 5 else _signed(value)
+            for place, value in enumerate(row)
+        )
+        for row in heights
     ]
     gaps = [f"gap {_signed(after - before)}" for after, before in zip(learner, native, strict=True)]
     tops = np.maximum(bases, bases + heights)
@@ -56,7 +67,14 @@ def figure(run: Run, moment: int, theme: Theme) -> go.Figure:
     return style.figure(
         [bar],
         theme,
-        xaxis=style.axis(theme, tickvals=list(range(6)), ticktext=names, tickangle=0, showgrid=False, tickfont={"size": 11}),
+        xaxis=style.axis(
+            theme,
+            tickvals=list(range(6)),
+            ticktext=names,
+            tickangle=0,
+            showgrid=False,
+            tickfont={"size": 11},
+        ),
         yaxis=style.axis(theme, "mean loss", range=[1.12 * low, 1.16 * high], nticks=6),
         annotations=[style.caption(gaps[moment], theme)],
         meta={"notes": gaps},

@@ -17,11 +17,30 @@ def figure(run: Run, moment: int, theme: Theme) -> go.Figure:
     traces: list[dict] = []
     for name, colour in colours.items():
         values = np.maximum(run.losses[name], 1e-18)
-        curve = {"line": {"color": colour, "width": 4 if name == "native" else 2.5, "dash": DASHES[name]}, "name": style.NAMES[name]}
-        traces.append({"type": "scatter", "mode": "lines", "x": updates, "y": values, "hovertemplate": "%{y:.3g}"} | curve)
+        curve = {
+            "line": {
+                "color": colour,
+                "width": 4 if name == "native" else 2.5,
+                "dash": DASHES[name],
+            },
+            "name": style.NAMES[name],
+        }
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "x": updates,
+                "y": values,
+                "hovertemplate": "%{y:.3g}",
+            }
+            | curve
+        )
     for name, colour in colours.items():
         values = np.maximum(run.losses[name], 1e-18)
-        marker = {"marker": {"size": 10, "color": colour, "line": {"width": 1.5, "color": theme.paper}}, "showlegend": False}
+        marker = {
+            "marker": {"size": 10, "color": colour, "line": {"width": 1.5, "color": theme.paper}},
+            "showlegend": False,
+        }
         traces.append(
             {
                 "type": "scatter",
@@ -39,6 +58,8 @@ def figure(run: Run, moment: int, theme: Theme) -> go.Figure:
         theme,
         xaxis=style.axis(theme, "update", range=[0, max(run.made, 1)]),
         yaxis=style.axis(theme, "mean loss", type="log", exponentformat="power", nticks=6),
-        annotations=[style.key(theme, *((style.NAMES[name], colour) for name, colour in colours.items()))],
+        annotations=[
+            style.key(theme, *((style.NAMES[name], colour) for name, colour in colours.items()))
+        ],
         hovermode="x unified",
     )

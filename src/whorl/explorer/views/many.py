@@ -12,7 +12,9 @@ def figure(family: Many, moment: int, theme: Theme) -> go.Figure:
     """Bands of the running gap over the family, and the network that the other views show."""
     if family.why_not:
         return style.message(family.why_not, theme)
-    outer, inner, middle, upper, top = np.quantile(family.gaps, [0.05, 0.25, 0.5, 0.75, 0.95], axis=0)
+    outer, inner, middle, upper, top = np.quantile(
+        family.gaps, [0.05, 0.25, 0.5, 0.75, 0.95], axis=0
+    )
     updates = np.arange(family.gaps.shape[1])
     share = np.mean(family.gaps > 0, axis=0)
     notes = [f"native is ahead in {100 * part:.0f} % of {len(family.gaps)}" for part in share]
@@ -33,7 +35,11 @@ def figure(family: Many, moment: int, theme: Theme) -> go.Figure:
         *_band(updates, inner, upper, theme.soft, 0.28, "50 %"),
         _line(updates, middle, theme.soft, 2, "median"),
         _line(updates, own, theme.turning, 3, "this one"),
-        marker | {"marker": {"size": 10, "color": theme.turning}, "meta": {"at": {"x": style.packed(updates), "y": style.packed(own)}}},
+        marker
+        | {
+            "marker": {"size": 10, "color": theme.turning},
+            "meta": {"at": {"x": style.packed(updates), "y": style.packed(own)}},
+        },
     ]
     return style.figure(
         traces,
@@ -49,7 +55,12 @@ def figure(family: Many, moment: int, theme: Theme) -> go.Figure:
         ),
         annotations=[
             style.caption(notes[moment], theme),
-            style.key(theme, ("this one", theme.turning), ("median, 50 % and 90 % of all", theme.soft), captioned=True),
+            style.key(
+                theme,
+                ("this one", theme.turning),
+                ("median, 50 % and 90 % of all", theme.soft),
+                captioned=True,
+            ),
         ],
         margin=style.CAPTIONED,
         meta={"notes": notes},
@@ -68,7 +79,9 @@ def _line(x: np.ndarray, y: np.ndarray, colour: str, width: float, name: str) ->
     }
 
 
-def _band(x: np.ndarray, low: np.ndarray, high: np.ndarray, colour: str, opacity: float, name: str) -> list[dict]:
+def _band(
+    x: np.ndarray, low: np.ndarray, high: np.ndarray, colour: str, opacity: float, name: str
+) -> list[dict]:
     red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
     edge = {"type": "scatter", "mode": "lines", "x": x, "line": {"width": 0}, "hoverinfo": "skip"}
     fill = {"fill": "tonexty", "fillcolor": f"rgba({red},{green},{blue},{opacity})"}

@@ -1,6 +1,9 @@
-"""The network as streams: layer after layer, each node as tall as the flow through it, each stream as wide as what it carries.
+"""The network as streams.
 
-All the flow that enters leaves, so that every layer is equally tall in all. The outlined boxes at the end are the target.
+Layer after layer, each node as tall as the flow through it, each stream as wide as what it carries.
+
+All the flow that enters leaves, so that every layer is equally tall in all. The outlined boxes at
+the end are the target.
 """
 
 from typing import Any
@@ -18,18 +21,34 @@ THINNEST = 5e-4  # a stream that no screen can show is left out
 BEND = np.linspace(0, 1, 12)
 
 
-def figure(layers: list[np.ndarray], flows: list[np.ndarray], target: np.ndarray | None, moment: int, theme: Theme) -> go.Figure:
+def figure(
+    layers: list[np.ndarray],
+    flows: list[np.ndarray],
+    target: np.ndarray | None,
+    moment: int,
+    theme: Theme,
+) -> go.Figure:
     """The network at one moment; the arrays have all moments along their first axis."""
     sources = max(layer.shape[2] for layer in layers)
-    streams, nodes = shapes([layer[moment] for layer in layers], [flow[moment] for flow in flows], sources)
+    streams, nodes = shapes(
+        [layer[moment] for layer in layers], [flow[moment] for flow in flows], sources
+    )
     moving = {
-        "numbers": style.packed(np.concatenate([array.reshape(len(array), -1) for array in (*flows, *layers)], axis=1)),
+        "numbers": style.packed(
+            np.concatenate([array.reshape(len(array), -1) for array in (*flows, *layers)], axis=1)
+        ),
         "widths": [flow.shape[1] for flow in flows],
         "gap": GAP,
         "half": HALF,
         "sources": sources,
     }
-    fill = {"type": "scatter", "mode": "lines", "fill": "toself", "hoverinfo": "skip", "showlegend": False}
+    fill = {
+        "type": "scatter",
+        "mode": "lines",
+        "fill": "toself",
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
     traces = [
         fill
         | {
@@ -43,26 +62,50 @@ def figure(layers: list[np.ndarray], flows: list[np.ndarray], target: np.ndarray
         for number, (x, y) in enumerate(streams)
     ]
     traces.append(
-        fill | {"x": np.array(nodes[0]), "y": np.array(nodes[1]), "fillcolor": theme.ink, "line": {"width": 0}, "meta": {"nodes": moving}}
+        fill
+        | {
+            "x": np.array(nodes[0]),
+            "y": np.array(nodes[1]),
+            "fillcolor": theme.ink,
+            "line": {"width": 0},
+            "meta": {"nodes": moving},
+        }
     )
     notes = _labels(layers, theme)
     if target is not None:
         x, y = _boxes(len(layers) + 0.17, target)
-        traces.append(fill | {"x": np.array(x), "y": np.array(y), "fill": "none", "line": {"width": 2, "color": theme.turning}})
+        traces.append(
+            fill
+            | {
+                "x": np.array(x),
+                "y": np.array(y),
+                "fill": "none",
+                "line": {"width": 2, "color": theme.turning},
+            }
+        )
         notes.append(_label("target", len(layers) + 0.17, 0, theme, color=theme.turning))
     tallest = 1 + GAP * (max(layer.shape[1] for layer in layers) - 1)
     return style.figure(
         traces,
         theme,
         xaxis={"visible": False, "range": [-0.22, len(layers) + 0.42], "fixedrange": True},
-        yaxis={"visible": False, "range": [-tallest / 2 - 0.04, tallest / 2 + 0.04], "fixedrange": True},
+        yaxis={
+            "visible": False,
+            "range": [-tallest / 2 - 0.04, tallest / 2 + 0.04],
+            "fixedrange": True,
+        },
         margin={"l": 10, "r": 10, "t": 24, "b": 26},
         annotations=notes,
     )
 
 
-def shapes(layers: list[np.ndarray], flows: list[np.ndarray], sources: int) -> tuple[list[Polygons], Polygons]:
-    """Polygons: for every source number its streams, and all nodes. The page's script draws the same."""
+def shapes(
+    layers: list[np.ndarray], flows: list[np.ndarray], sources: int
+) -> tuple[list[Polygons], Polygons]:
+    """Polygons: for every source number its streams, and all nodes.
+
+    The page's script draws the same.
+    """
     streams: list[Polygons] = [([], []) for _ in range(sources)]
     nodes: Polygons = ([], [])
     for number, flow in enumerate(flows):
@@ -110,6 +153,18 @@ def _labels(layers: list[np.ndarray], theme: Theme) -> list[dict]:
 
 
 def _label(text: str, x: float, y: float, theme: Theme, color: str = "") -> dict:
-    plain = {"text": text, "x": x, "y": y, "xref": "x", "yref": "paper", "yanchor": "bottom" if y else "top", "showarrow": False}
-    shift = {"xanchor": "left", "xshift": -12} if text == "input" else {"xanchor": "right", "xshift": 16}
+    plain = {
+        "text": text,
+        "x": x,
+        "y": y,
+        "xref": "x",
+        "yref": "paper",
+        "yanchor": "bottom" if y else "top",
+        "showarrow": False,
+    }
+    shift = (
+        {"xanchor": "left", "xshift": -12}
+        if text == "input"
+        else {"xanchor": "right", "xshift": 16}
+    )
     return plain | shift | {"font": {"size": 12, "color": color or theme.soft}}

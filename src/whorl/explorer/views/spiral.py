@@ -1,6 +1,8 @@
-"""The residual of the watched sample in the zero-sum plane, with the eigenvalues of the loop that drives it.
+"""The residual of the watched sample in the zero-sum plane, with the eigenvalues of the loop that
+drives it.
 
-The thin line is continuous time under the loop of the start, exp(-R t) e: exact where the law repairs the response.
+The thin line is continuous time under the loop of the start, exp(-R t) e: exact where the law
+repairs the response.
 """
 
 from typing import Any
@@ -23,13 +25,24 @@ def figure(run: Run, moment: int, theme: Theme) -> go.Figure:
         {"type": "scatter", "mode": "lines", "x": flow[:, 0], "y": flow[:, 1], "hoverinfo": "skip"}
         | {"line": {"color": theme.soft, "width": 1}, "name": "continuous"}
     ]
-    for name, who, colour in (("reciprocal", "native", theme.native), ("turning", "learner", theme.turning)):
+    for name, who, colour in (
+        ("reciprocal", "native", theme.native),
+        ("turning", "learner", theme.turning),
+    ):
         if who == "native" or turns(run):
             traces += plane_traces(name, run.residual(who), moment, colour)
     traces.append(cross(theme))
     notes = [f"eigenvalues  {pair(values)}" for values in run.eigenvalues]
-    reach = 1.08 * max(np.abs(flow).max(), *(np.abs(run.residual(who)).max() for who in ("native", "learner")), 1e-6)
-    entries = [("reciprocal", theme.native), *[("turning", theme.turning)] * turns(run), ("in continuous time", theme.soft)]
+    reach = 1.08 * max(
+        np.abs(flow).max(),
+        *(np.abs(run.residual(who)).max() for who in ("native", "learner")),
+        1e-6,
+    )
+    entries = [
+        ("reciprocal", theme.native),
+        *[("turning", theme.turning)] * turns(run),
+        ("in continuous time", theme.soft),
+    ]
     return plane_figure(traces, reach, notes, moment, entries, theme)
 
 
@@ -47,9 +60,21 @@ def plane_figure(
     return style.figure(
         traces,
         theme,
-        xaxis=style.axis(theme, f"({letter}₁ − {letter}₂)/√2", range=around, nticks=6, constrain="domain"),
-        yaxis=style.axis(theme, f"({letter}₁ + {letter}₂ − 2{letter}₃)/√6", range=around, scaleanchor="x", nticks=6, constrain="domain"),
-        annotations=[style.caption(notes[moment], theme), style.key(theme, *entries, captioned=True)],
+        xaxis=style.axis(
+            theme, f"({letter}₁ − {letter}₂)/√2", range=around, nticks=6, constrain="domain"
+        ),
+        yaxis=style.axis(
+            theme,
+            f"({letter}₁ + {letter}₂ − 2{letter}₃)/√6",
+            range=around,
+            scaleanchor="x",
+            nticks=6,
+            constrain="domain",
+        ),
+        annotations=[
+            style.caption(notes[moment], theme),
+            style.key(theme, *entries, captioned=True),
+        ],
         meta={"notes": notes},
         margin=style.CAPTIONED,
     )
@@ -61,18 +86,50 @@ def plane_traces(name: str, path: np.ndarray, moment: int, colour: str) -> list[
     all_of_it = {"x": style.packed(x), "y": style.packed(y)}
     line = {"type": "scatter", "mode": "lines", "hoverinfo": "skip"}
     return [
-        line | {"x": x, "y": y, "line": {"color": colour, "width": 1.5, "dash": "dot"}, "opacity": 0.35, "showlegend": False},
         line
-        | {"x": x[: moment + 1], "y": y[: moment + 1], "line": {"color": colour, "width": 3}, "name": name, "meta": {"upto": all_of_it}},
-        {"type": "scatter", "mode": "markers", "x": x[moment : moment + 1], "y": y[moment : moment + 1], "showlegend": False, "name": name}
-        | {"marker": {"size": 10, "color": colour}, "hovertemplate": "%{x:.3g}, %{y:.3g}", "meta": {"at": all_of_it}},
+        | {
+            "x": x,
+            "y": y,
+            "line": {"color": colour, "width": 1.5, "dash": "dot"},
+            "opacity": 0.35,
+            "showlegend": False,
+        },
+        line
+        | {
+            "x": x[: moment + 1],
+            "y": y[: moment + 1],
+            "line": {"color": colour, "width": 3},
+            "name": name,
+            "meta": {"upto": all_of_it},
+        },
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "x": x[moment : moment + 1],
+            "y": y[moment : moment + 1],
+            "showlegend": False,
+            "name": name,
+        }
+        | {
+            "marker": {"size": 10, "color": colour},
+            "hovertemplate": "%{x:.3g}, %{y:.3g}",
+            "meta": {"at": all_of_it},
+        },
     ]
 
 
 def cross(theme: Theme) -> dict[str, Any]:
     """The origin: no residual."""
     marker = {"symbol": "cross-thin", "size": 12, "line": {"width": 2, "color": theme.ink}}
-    return {"type": "scatter", "mode": "markers", "x": [0], "y": [0], "marker": marker, "hoverinfo": "skip", "showlegend": False}
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [0],
+        "y": [0],
+        "marker": marker,
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
 
 
 def continuous(loop: np.ndarray, start: np.ndarray, steps: int = 160) -> np.ndarray:

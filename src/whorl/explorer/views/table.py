@@ -14,7 +14,21 @@ from whorl.ledger import TERMS
 LONGEST = 40  # letters of a column's name
 SHOWN = 5000  # points of a scatter; a browser should not have to draw more
 TIMES = ("update", "epoch", "time", "t")
-KEYS = ("family", "trial", "trajectory", "seed", "sample", "row", "column", "layer", "draw", "flip", "depth", "beta", "scale")
+KEYS = (
+    "family",
+    "trial",
+    "trajectory",
+    "seed",
+    "sample",
+    "row",
+    "column",
+    "layer",
+    "draw",
+    "flip",
+    "depth",
+    "beta",
+    "scale",
+)
 Columns = dict[str, np.ndarray]
 
 
@@ -36,7 +50,10 @@ def figures(numbers: Columns, theme: Theme) -> dict[str, go.Figure]:
 
 
 def label(name: str) -> str:
-    """A column's name in a picture. Plotly reads some HTML in its words, links among it, and a stranger's name is to be none."""
+    """A column's name in a picture.
+
+    Plotly reads some HTML in its words, links among it, and a stranger's name is to be none.
+    """
     shown = _check.plain(name if len(name) <= LONGEST else name[: LONGEST - 1] + "…")
     return escape(shown, quote=False)
 
@@ -48,7 +65,9 @@ def starting(numbers: Columns, word: str) -> list[str]:
 
 def measured(numbers: Columns) -> bool:
     """Whether this is a measured learner."""
-    return bool(starting(numbers, "residual") or starting(numbers, "potential")) and bool(starting(numbers, "velocity"))
+    return bool(starting(numbers, "residual") or starting(numbers, "potential")) and bool(
+        starting(numbers, "velocity")
+    )
 
 
 def widened(numbers: Columns) -> Columns:
@@ -78,11 +97,22 @@ def ledger(numbers: Columns, theme: Theme) -> go.Figure:
     heights, bases = np.append(terms, steps[-1]), np.append(steps[:-1], 0.0)
     colours = [*(theme.turning if term > 0 else theme.native for term in terms), theme.soft]
     texts = [f"{'+' if value > 0 else ''}{style.number(float(value))}" for value in heights]
-    bar = {"type": "bar", "x": list(range(5)), "y": heights, "base": bases, "marker": {"color": colours}, "text": texts, "width": 0.66}
+    bar = {
+        "type": "bar",
+        "x": list(range(5)),
+        "y": heights,
+        "base": bases,
+        "marker": {"color": colours},
+        "text": texts,
+        "width": 0.66,
+    }
     axis = style.axis(theme, tickvals=list(range(5)), ticktext=[*TERMS, "gap"], showgrid=False)
     title = "mean over rows" if "update" not in numbers else "mean over trajectories"
     return style.figure(
-        [bar | {"textposition": "outside", "cliponaxis": False, "hoverinfo": "skip"}], theme, xaxis=axis, yaxis=style.axis(theme, title)
+        [bar | {"textposition": "outside", "cliponaxis": False, "hoverinfo": "skip"}],
+        theme,
+        xaxis=axis,
+        yaxis=style.axis(theme, title),
     )
 
 
@@ -95,11 +125,17 @@ def rule(numbers: Columns, theme: Theme) -> go.Figure:
     keep = _some(len(ratio))
     helps = value < 0
     traces = []
-    for name, chosen, colour in (("turn helps", helps, theme.native), ("turn hurts", ~helps, theme.turning)):
+    for name, chosen, colour in (
+        ("turn helps", helps, theme.native),
+        ("turn hurts", ~helps, theme.turning),
+    ):
         here = keep[chosen[keep]]
         traces.append(_points(shift[here], bent[here], colour, name))
     marks = [-100, -10, -1, 0, 1, 10, 100, 1000]
-    ticks = {"tickvals": [float(np.sign(m) * np.log10(1 + abs(m))) for m in marks], "ticktext": [str(m) for m in marks]}
+    ticks = {
+        "tickvals": [float(np.sign(m) * np.log10(1 + abs(m))) for m in marks],
+        "ticktext": [str(m) for m in marks],
+    }
     cut = {
         "type": "line",
         "x0": np.log10(2),
@@ -110,18 +146,29 @@ def rule(numbers: Columns, theme: Theme) -> go.Figure:
         "line": {"color": theme.soft, "dash": "dash"},
     }
     levels = [-(10**4) * unit, -100 * unit, 0, 100 * unit, 10**4 * unit]
-    up = {"tickvals": [float(np.sign(m) * np.log10(1 + abs(m) / unit)) for m in levels], "ticktext": [style.number(m) for m in levels]}
+    up = {
+        "tickvals": [float(np.sign(m) * np.log10(1 + abs(m) / unit)) for m in levels],
+        "ticktext": [style.number(m) for m in levels],
+    }
     key = style.key(theme, ("turn helps", theme.native), ("turn hurts", theme.turning))
     across, along = style.axis(theme, "ratio χ", **ticks), style.axis(theme, "coefficient Q", **up)
     return style.figure(traces, theme, xaxis=across, yaxis=along, shapes=[cut], annotations=[key])
 
 
 def plane(numbers: Columns, theme: Theme) -> go.Figure:
-    """Measured residuals in the zero-sum plane, or their first two entries, each with its velocity."""
+    """Measured residuals in the zero-sum plane, or their first two entries, each with its
+    velocity.
+    """
     names, speeds = starting(numbers, "residual"), starting(numbers, "velocity")
     residual = np.column_stack([numbers[name] for name in names])
-    to = PLANE if residual.shape[1] == 3 else np.eye(residual.shape[1])[:, : min(2, residual.shape[1])]
-    points = residual @ to if to.shape[1] == 2 else np.column_stack([residual, np.zeros(len(residual))])
+    to = (
+        PLANE
+        if residual.shape[1] == 3
+        else np.eye(residual.shape[1])[:, : min(2, residual.shape[1])]
+    )
+    points = (
+        residual @ to if to.shape[1] == 2 else np.column_stack([residual, np.zeros(len(residual))])
+    )
     keep = _some(len(points), 400)
     traces = [_points(points[keep, 0], points[keep, 1], theme.native, "residual")]
     if len(speeds) == len(names) and to.shape[1] == 2:
@@ -132,27 +179,61 @@ def plane(numbers: Columns, theme: Theme) -> go.Figure:
         x = np.column_stack([points[keep, 0], ends[keep, 0], gap]).ravel()
         y = np.column_stack([points[keep, 1], ends[keep, 1], gap]).ravel()
         traces.append(
-            {"type": "scatter", "mode": "lines", "x": x, "y": y, "line": {"color": theme.turning, "width": 1.5}, "name": "where it goes"}
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "x": x,
+                "y": y,
+                "line": {"color": theme.turning, "width": 1.5},
+                "name": "where it goes",
+            }
         )
     key = style.key(theme, ("residual", theme.native), ("where it goes", theme.turning))
-    across, along = style.axis(theme, "first coordinate"), style.axis(theme, "second", scaleanchor="x")
+    across, along = (
+        style.axis(theme, "first coordinate"),
+        style.axis(theme, "second", scaleanchor="x"),
+    )
     return style.figure(traces, theme, xaxis=across, yaxis=along, annotations=[key])
 
 
 def lines(numbers: Columns, time: str, theme: Theme) -> go.Figure:
-    """Up to four columns over time: the median over rows at each instant, and the middle half of them."""
+    """Up to four columns over time.
+
+    The median over rows at each instant, and the middle half of them.
+    """
     instants = np.unique(numbers[time][np.isfinite(numbers[time])])[:2000]
-    wanted = [name for name in numbers if name != time and name not in KEYS and not name.endswith(("_residual", "closure"))]
-    wanted.sort(key=lambda name: ("loss" not in name, name not in ("taken", "native", "final", "gap")))
+    wanted = [
+        name
+        for name in numbers
+        if name != time and name not in KEYS and not name.endswith(("_residual", "closure"))
+    ]
+    wanted.sort(
+        key=lambda name: ("loss" not in name, name not in ("taken", "native", "final", "gap"))
+    )
     traces: list[dict] = []
     for name, colour, dash in zip(
-        wanted, (theme.native, theme.turning, theme.matched, theme.soft), ("solid", "dash", "dot", "dashdot"), strict=False
+        wanted,
+        (theme.native, theme.turning, theme.matched, theme.soft),
+        ("solid", "dash", "dot", "dashdot"),
+        strict=False,
     ):
         groups = [numbers[name][numbers[time] == instant] for instant in instants]
-        low, middle, high = np.array([np.nanquantile(group, [0.25, 0.5, 0.75]) for group in groups]).T
-        edge = {"type": "scatter", "mode": "lines", "x": instants, "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
+        low, middle, high = np.array(
+            [np.nanquantile(group, [0.25, 0.5, 0.75]) for group in groups]
+        ).T
+        edge = {
+            "type": "scatter",
+            "mode": "lines",
+            "x": instants,
+            "line": {"width": 0},
+            "hoverinfo": "skip",
+            "showlegend": False,
+        }
         red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
-        traces += [edge | {"y": low}, edge | {"y": high, "fill": "tonexty", "fillcolor": f"rgba({red},{green},{blue},0.15)"}]
+        traces += [
+            edge | {"y": low},
+            edge | {"y": high, "fill": "tonexty", "fillcolor": f"rgba({red},{green},{blue},0.15)"},
+        ]
         traces.append(
             {
                 "type": "scatter",
@@ -163,28 +244,51 @@ def lines(numbers: Columns, time: str, theme: Theme) -> go.Figure:
                 "line": {"color": colour, "width": 2.5, "dash": dash},
             }
         )
-    key = style.key(theme, *((trace["name"], trace["line"]["color"]) for trace in traces if "name" in trace))
-    return style.figure(traces, theme, xaxis=style.axis(theme, time), yaxis=style.axis(theme, "median over rows"), annotations=[key])
+    key = style.key(
+        theme, *((trace["name"], trace["line"]["color"]) for trace in traces if "name" in trace)
+    )
+    return style.figure(
+        traces,
+        theme,
+        xaxis=style.axis(theme, time),
+        yaxis=style.axis(theme, "median over rows"),
+        annotations=[key],
+    )
 
 
 def scatter(numbers: Columns, across: str, up: str, theme: Theme) -> go.Figure:
     """One column over another."""
     keep = _some(len(numbers[across]))
     points = _points(numbers[across][keep], numbers[up][keep], theme.native, label(up))
-    return style.figure([points], theme, xaxis=style.axis(theme, label(across)), yaxis=style.axis(theme, label(up)))
+    return style.figure(
+        [points], theme, xaxis=style.axis(theme, label(across)), yaxis=style.axis(theme, label(up))
+    )
 
 
 def anything(numbers: Columns, theme: Theme) -> go.Figure:
     """The first two columns that say something, or a histogram of the only one."""
-    telling = [name for name, values in numbers.items() if name not in KEYS and np.nanmin(values) < np.nanmax(values)] or list(numbers)
+    telling = [
+        name
+        for name, values in numbers.items()
+        if name not in KEYS and np.nanmin(values) < np.nanmax(values)
+    ] or list(numbers)
     if len(telling) > 1:
         return scatter(numbers, telling[0], telling[1], theme)
     bars = {"type": "histogram", "x": numbers[telling[0]], "marker": {"color": theme.native}}
-    return style.figure([bars], theme, xaxis=style.axis(theme, label(telling[0])), yaxis=style.axis(theme, "rows"))
+    return style.figure(
+        [bars], theme, xaxis=style.axis(theme, label(telling[0])), yaxis=style.axis(theme, "rows")
+    )
 
 
 def _points(x: np.ndarray, y: np.ndarray, colour: str, name: str) -> dict:
-    return {"type": "scatter", "mode": "markers", "x": x, "y": y, "name": name, "marker": {"size": 6, "color": colour, "opacity": 0.6}}
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": x,
+        "y": y,
+        "name": name,
+        "marker": {"size": 6, "color": colour, "opacity": 0.6},
+    }
 
 
 def _some(rows: int, most: int = SHOWN) -> np.ndarray:
