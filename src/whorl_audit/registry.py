@@ -20,7 +20,7 @@ from typing import Any
 from whorl_audit.folder import Study
 
 HOME = Path(__file__).parent.parent / "whorl"
-JUDGES = ("study/gates.py", "study/store.py")
+JUDGES = ("study/gates.py", "ground/store.py")
 UNHEARD = {"ctx", "kind", "type_comment", "type_ignores", "type_params"}
 
 

@@ -24,7 +24,8 @@ def add(commands: Any) -> None:
 
 def call(given: argparse.Namespace) -> int:
     """Check the design and write its lock."""
-    from whorl.study import design, lock, store
+    from whorl.ground import store
+    from whorl.study import design, lock
 
     if given.template:
         text = design.template(given.template)

@@ -85,18 +85,19 @@ def _ours(folder: Path, failed: list[dict[str, Any]]) -> bool:
     """Whether nothing is wrong but files that this command makes anew, such as a page left behind
     by an interrupted one.
     """
-    from whorl.study import layout, store
+    from whorl.ground import store
+    from whorl.study import layout
 
     if (
-        any(not finding["where"].startswith((store.MANIFEST, REMADE[1])) for finding in failed)
-        or not (folder / store.MANIFEST).exists()
+        any(not finding["where"].startswith((layout.MANIFEST, REMADE[1])) for finding in failed)
+        or not (folder / layout.MANIFEST).exists()
     ):
         return False
     listed = {
         line[66:]: line[:64]
-        for line in layout.contents(folder / store.MANIFEST).decode(errors="replace").splitlines()
+        for line in store.contents(folder / layout.MANIFEST).decode(errors="replace").splitlines()
     }
-    present = {path.relative_to(folder).as_posix(): path for path in store.files(folder)}
+    present = {path.relative_to(folder).as_posix(): path for path in layout.files(folder)}
     differ = {
         name for name in listed.keys() | present.keys() if name not in listed or name not in present
     }
@@ -114,10 +115,10 @@ def _seal(folder: Path) -> None:
     A folder without a manifest, or with more than a run writes, never is.
     """
     from whorl.report import read
-    from whorl.study import reproduce, store
+    from whorl.study import layout, reproduce
 
     run = read(folder)
-    if run.strange or not (folder / store.MANIFEST).is_file():
+    if run.strange or not (folder / layout.MANIFEST).is_file():
         raise ValueError(
             f"{folder} must be sealed and hold what a run writes, but "
             f"{(*run.strange, 'its manifest is missing')[0]}"

@@ -15,9 +15,10 @@ import pytest
 import whorl_cli
 from study.small import made, small, text
 from whorl.explorer import tables as drawn
+from whorl.ground import store
 from whorl.measured import intake
 from whorl.measured import tables as reading
-from whorl.study import cost, design, run, schema, store
+from whorl.study import cost, design, run, schema
 from whorl_cli import _memory
 
 GB = 10**9

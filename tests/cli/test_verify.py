@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from whorl import figures
+from whorl.ground import store
 from whorl.report import again
-from whorl.study import environment, reproduce, store
+from whorl.study import environment, reproduce
 from whorl_cli import _study
 
 RUN = Path("runs/mine")

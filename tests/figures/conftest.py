@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from whorl.study import store
+from whorl.ground import store
 
 
 def statistics(**values):

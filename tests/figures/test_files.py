@@ -10,7 +10,7 @@ import pytest
 
 from whorl import figures
 from whorl.figures import _style, concept
-from whorl.study import store
+from whorl.ground import store
 from whorl_audit import figures as audit
 
 

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from fuzz.doors import ends_well
 from fuzz.folders import other_bytes, other_table
 from study.small import small
-from whorl.study import replicate, store
+from whorl.ground import store
+from whorl.study import replicate
 
 ABOUT = {"study": "mine", "design": small().sha256, "quick": "False"}
 

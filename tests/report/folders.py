@@ -7,7 +7,8 @@ from unittest import mock
 import numpy as np
 import pyarrow as pa
 
-from whorl.study import design, gates, lock, published, store
+from whorl.ground import store
+from whorl.study import design, gates, layout, lock, published
 
 ENVIRONMENT = {
     "whorl": "0.1.0",
@@ -189,7 +190,7 @@ def write_run(root, texts, **options):
     store.write_json(root / "environment.json", ENVIRONMENT)
     for text in texts:
         write_study(root, text, **options)
-    store.seal(root)
+    layout.seal(root)
     return root
 
 

@@ -8,7 +8,8 @@ import pytest
 import whorl_cli
 from report import folders
 from whorl import report
-from whorl.study import design, lock, reproduce, store
+from whorl.ground import store
+from whorl.study import design, layout, lock, reproduce
 from whorl_cli import _study
 from whorl_cli import report as command
 
@@ -47,7 +48,7 @@ def whorl(*words):
 
 
 def sealed(folder):
-    listed = (folder / store.MANIFEST).read_text().splitlines()
+    listed = (folder / layout.MANIFEST).read_text().splitlines()
     return f"{store.hash_of(folder / report.NAME)}  {report.NAME}" in listed
 
 
@@ -72,7 +73,7 @@ def test_the_page_of_an_interrupted_command_is_made_anew(run):
 
 def test_a_folder_that_fails_the_audit_is_refused_unless_told_otherwise(run, capsys):
     whorl(run)
-    before, manifest = (run / report.NAME).read_bytes(), (run / store.MANIFEST).read_bytes()
+    before, manifest = (run / report.NAME).read_bytes(), (run / layout.MANIFEST).read_bytes()
     (run / "summary.json").write_text(json.dumps({"studies": {}}))
     capsys.readouterr()
     assert whorl(run) == 1
@@ -86,7 +87,7 @@ def test_a_folder_that_fails_the_audit_is_refused_unless_told_otherwise(run, cap
     page = (run / report.NAME).read_text()
     assert '<div class="stamp unverified"' in page
     assert "summary.json" in page
-    assert (run / store.MANIFEST).read_bytes() == manifest, "sealing would hide what is wrong"
+    assert (run / layout.MANIFEST).read_bytes() == manifest, "sealing would hide what is wrong"
 
 
 def test_what_is_no_run_folder_is_bad_input(tmp_path):

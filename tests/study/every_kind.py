@@ -14,7 +14,8 @@ from pyarrow import csv as pacsv
 
 from study import from_the_page
 from study.small import made, parquet, small
-from whorl.study import columns, run, store
+from whorl.ground import store
+from whorl.study import columns, run
 
 
 def expected_keys(kind, p):
@@ -150,7 +151,9 @@ class EveryKind:
 
     def test_every_column_says_what_it_is(self):
         for name, table in made(self.kind)[1].items():
-            schema = pq.read_schema(io.BytesIO(store.parquet(store.arrow(self.kind, name, table))))
+            schema = pq.read_schema(
+                io.BytesIO(store.parquet(columns.arrow(self.kind, name, table)))
+            )
             assert schema.names == list(table)
             assert (schema.metadata[b"study"], schema.metadata[b"table"]) == (
                 self.kind.encode(),
@@ -199,7 +202,7 @@ class EveryKind:
 
     def test_text_reads_back_to_the_same_numbers(self):
         for name, columns_ in made(self.kind)[1].items():
-            table = store.arrow(self.kind, name, columns_)
+            table = columns.arrow(self.kind, name, columns_)
             written = store.csv(table)
             again = pacsv.read_csv(
                 io.BytesIO(written), convert_options=pacsv.ConvertOptions(column_types=table.schema)

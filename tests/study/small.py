@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from whorl.study import design, run, store
+from whorl.ground import store
+from whorl.study import columns, design, run
 
 HOME = Path(design.__file__).parent
 SMALL = {
@@ -76,7 +77,7 @@ def statistics(tables):
 
 def parquet(kind, tables):
     """The bytes of every table."""
-    return {name: store.parquet(store.arrow(kind, name, table)) for name, table in tables.items()}
+    return {name: store.parquet(columns.arrow(kind, name, table)) for name, table in tables.items()}
 
 
 def rows(table):

@@ -7,7 +7,7 @@ import pytest
 
 from study.every_kind import expected_keys
 from study.small import made
-from whorl.study import columns, design, store
+from whorl.study import columns, design
 
 PAGE = (Path(__file__).parents[2] / "docs" / "studies.md").read_text()
 ALL = [(kind, name) for kind in design.PAPER for name in columns.names(kind)]
@@ -81,4 +81,4 @@ def test_a_table_with_other_columns_is_not_stored():
         ValueError,
         match=r"table draws must have the columns \['draw', 'auc', .* but it has \['draw', 'accuracy'",
     ):
-        store.arrow("threshold", "draws", draws)
+        columns.arrow("threshold", "draws", draws)

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from study.small import text
+from whorl.ground import reader
 from whorl.study import design, schema
 
 SHIPPED = {name: design.shipped(name).text.decode() for name in design.SHIPPED}
@@ -412,7 +413,7 @@ def test_what_is_not_a_file_of_reasonable_size_is_refused(tmp_path):
     with pytest.raises(ValueError, match=r"must be a design file, but it is a folder$"):
         design.read(tmp_path)
     large = tmp_path / "large.toml"
-    large.write_bytes(b"#" * (design.LARGEST + 1))
+    large.write_bytes(b"#" * (reader.LARGEST + 1))
     with pytest.raises(
         ValueError,
         match=r"large\.toml must be a design of at most 1000000 bytes, but it is larger$",

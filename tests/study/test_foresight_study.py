@@ -13,7 +13,8 @@ import whorl as wh
 import whorl_audit
 from study import from_the_page
 from whorl.foresight import rollout
-from whorl.study import arms, columns, comparators, design, draws, run, store
+from whorl.ground import store
+from whorl.study import arms, columns, comparators, design, draws, run
 
 SMALL = {
     "seed": 71,
@@ -75,7 +76,7 @@ def where(table, **keys):
 def test_every_table_has_its_documented_columns(tables):
     assert list(tables) == columns.names("foresight")
     for name, table in tables.items():
-        stored = store.arrow("foresight", name, table)
+        stored = columns.arrow("foresight", name, table)
         assert stored.num_rows == len(next(iter(table.values())))
 
 
@@ -255,7 +256,7 @@ def test_comparators_are_the_learners_they_are_called(study, tables):
 def test_two_runs_write_the_same_bytes(tables, folder):
     for name, table in tables.items():
         assert (
-            store.parquet(store.arrow("foresight", name, table))
+            store.parquet(columns.arrow("foresight", name, table))
             == (folder / "tables" / f"{name}.parquet").read_bytes()
         )
 
@@ -289,7 +290,7 @@ def test_the_audit_finds_one_changed_value(folder, tables, tmp_path, table, colu
     values[at] = (values[at] + 1) % 3 if column == "action" else values[at] * (1 + 1e-6)
     store.write(
         place / "tables" / f"{table}.parquet",
-        store.parquet(store.arrow("foresight", table, tables[table] | {column: values})),
+        store.parquet(columns.arrow("foresight", table, tables[table] | {column: values})),
     )
     broken = [
         finding.claim

@@ -40,7 +40,9 @@ def test_the_sources_of_a_study_are_all_it_imports_and_no_more(kind):
         "study/design.py",
         "study/gates.py",
         "study/schema.py",
-        "study/store.py",
+        "ground/reader.py",
+        "ground/rules.py",
+        "ground/store.py",
     }
     assert {
         f"study/{kind}.py",
@@ -105,7 +107,7 @@ def test_the_closure_is_closed_under_what_python_would_import(kind):
         ("import whorl.turn", ["turn.py"]),
         ("from whorl import turn, feedback", ["turn.py", "feedback.py"]),
         ("from whorl.study import draws", ["study/draws.py"]),
-        ("from whorl.study.draws import stream", ["study/draws.py"]),
+        ("from whorl.ground.streams import stream", ["ground/streams.py"]),
         ("def late():\n    from whorl.feedback import Law", ["feedback.py"]),
         ("import numpy\nfrom json import loads\nimport whorlwind.turn\nimport whorl", []),
     ],

@@ -12,7 +12,8 @@ import pytest
 
 from study.small import made, parquet, small, statistics
 from study.trouble import KilledError, contents, full_disk, kill_at, open_folder, read_only
-from whorl.study import columns, environment, lock, reproduce, run, store
+from whorl.ground import store
+from whorl.study import columns, environment, layout, lock, reproduce, run
 
 
 def conduct(folder, study=None, **options):
@@ -286,7 +287,7 @@ def test_what_adorns_a_folder_is_sealed_with_it(tmp_path):
         tmp_path / "run",
         adorn=lambda folder: store.write(folder / "mine" / "figures" / "one.png", b"a picture"),
     )
-    assert "mine/figures/one.png" in (tmp_path / "run" / store.MANIFEST).read_text()
+    assert "mine/figures/one.png" in (tmp_path / "run" / layout.MANIFEST).read_text()
     assert "mine/figures/one.png" in (tmp_path / "run" / "ro-crate-metadata.json").read_text()
 
 

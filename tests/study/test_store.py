@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from study.trouble import KilledError, contents, full_disk, kill_at, open_folder, read_only
-from whorl.study import store
+from whorl.ground import store
+from whorl.study import layout
 
 
 def test_a_file_is_put_in_place_whole_and_alone(tmp_path):
@@ -208,7 +209,7 @@ def test_the_manifest_is_accepted_by_sha256sum_until_a_byte_changes(finished, tm
 
     def checked():
         return subprocess.run(
-            ["sha256sum", "--strict", "-c", store.MANIFEST],
+            ["sha256sum", "--strict", "-c", layout.MANIFEST],
             cwd=folder,
             capture_output=True,
             text=True,
@@ -228,18 +229,18 @@ def test_the_manifest_is_accepted_by_sha256sum_until_a_byte_changes(finished, tm
 def test_the_manifest_lists_every_file_but_itself_and_the_audit(finished, tmp_path):
     folder = tmp_path / "run"
     shutil.copytree(finished, folder)
-    before = (folder / store.MANIFEST).read_bytes()
+    before = (folder / layout.MANIFEST).read_bytes()
     (folder / "mine" / "audit.json").write_text("{}")
     (folder / "mine" / ".work").mkdir()
     (folder / "mine" / ".work" / "stage.npz").write_text("")
-    store.seal(folder)
-    assert (folder / store.MANIFEST).read_bytes() == before
+    layout.seal(folder)
+    assert (folder / layout.MANIFEST).read_bytes() == before
     listed = {line.partition("  ")[2]: line[:64] for line in before.decode().splitlines()}
     there = contents(finished)
     assert listed == {
         name: hashlib.sha256(content).hexdigest()
         for name, content in there.items()
-        if name != store.MANIFEST
+        if name != layout.MANIFEST
     }
     assert list(listed) == sorted(listed, key=lambda name: name.split("/"))
 

@@ -13,7 +13,7 @@ import pytest
 from sweep.clusters import cluster, killing
 from sweep.small import design, files
 from whorl import sweep
-from whorl.sweep.engines import Strikes
+from whorl.ground.engines import Strikes
 
 SLOWED = "sweep.faults:train"
 

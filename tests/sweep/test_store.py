@@ -16,7 +16,7 @@ import pytest
 
 from sweep.small import RANDOM, design, files
 from whorl import sweep
-from whorl.study import store
+from whorl.ground import store
 
 
 def copied(undisturbed, tmp_path):

@@ -14,7 +14,8 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from whorl.figures import _style, concept, foresight, horizon, structural, threshold
-from whorl.study import columns, store
+from whorl.ground import store
+from whorl.study import columns
 from whorl.study.design import PAPER
 
 KINDS = {

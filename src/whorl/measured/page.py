@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from whorl.ground import store
 from whorl.measured import figures, words
 from whorl.measured.finding import Finding
-from whorl.study import store
 
 # The page asks nothing of any network and runs nothing, whatever name from a table should ever find
 # its way into it.

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from whorl.study import store
+from whorl.ground import store
 
 REPEATS = 12
 

@@ -7,10 +7,10 @@ figures and the chart library are inside it, and its own policy forbids the rest
 
 from pathlib import Path
 
+from whorl.ground import store
 from whorl.report import page
 from whorl.report.folder import Run as Run
 from whorl.report.folder import read as read
-from whorl.study import store
 
 NAME = "report.html"
 

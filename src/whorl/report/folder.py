@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from whorl.study import design, layout, store
+from whorl.ground import store
+from whorl.study import design, layout
 
 VERDICT: dict[str, type] = {
     "study": str,
@@ -169,7 +170,7 @@ def _study(place: Path, found: layout.Layout) -> Study:
     return Study(
         folder=place,
         verdict=verdict,
-        design=design.parse(layout.contents(place / "design.toml"), f"{place.name}/design.toml"),
+        design=design.parse(store.contents(place / "design.toml"), f"{place.name}/design.toml"),
         lock=_object(place / "lock.json"),
         statistics=dict(
             zip(statistics["name"].tolist(), statistics["value"].tolist(), strict=True)
@@ -182,7 +183,7 @@ def _study(place: Path, found: layout.Layout) -> Study:
 
 def _object(path: Path) -> dict[str, Any]:
     try:
-        content = json.loads(layout.contents(path).decode())
+        content = json.loads(store.contents(path).decode())
     except (ValueError, RecursionError) as wrong:
         raise ValueError(
             f"{path.parent.name}/{path.name} must be JSON in UTF-8, but it cannot be read: "
@@ -197,7 +198,7 @@ def _object(path: Path) -> dict[str, Any]:
 
 
 def _table(path: Path) -> dict[str, np.ndarray]:
-    return store.read_table(path, layout.contents(path))
+    return store.read_table(path, store.contents(path))
 
 
 def _findings(place: Path, part: str, inside: layout.Layout) -> list[dict[str, Any]] | None:

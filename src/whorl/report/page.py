@@ -13,9 +13,9 @@ from urllib.parse import quote
 import jinja2
 import markupsafe
 
+from whorl.ground import store
 from whorl.report import charts, comparison, gates, words
 from whorl.report.folder import Figure, Run, Study, time_of
-from whorl.study import layout
 
 CAPTIONS = {
     "concept": "What the words mean: a directed network with conserved flow and the loop around it, a straight and a turning path on one "
@@ -124,7 +124,7 @@ def _figure(run: Run, figure: Figure) -> dict[str, Any]:
 
     Its size, from the head of the PNG, keeps the page from jumping.
     """
-    content = layout.contents(figure.png)
+    content = store.contents(figure.png)
     whole = len(content) >= 24 and content.startswith(
         b"\x89PNG"
     )  # of a broken one the words are shown

@@ -9,6 +9,9 @@ shares of a unit mass.
 from dataclasses import dataclass
 from functools import cache
 
+import numpy as np
+import pyarrow as pa
+
 from whorl.study._foresight_lines import FORESIGHT
 from whorl.study._lines import (
     BETA,
@@ -323,3 +326,38 @@ def columns(kind: str, table: str) -> tuple[Column, ...]:
 def names(kind: str) -> list[str]:
     """The tables of a kind of study."""
     return [*TEXT[kind], "statistics"]
+
+
+def arrow(kind: str, name: str, table: dict[str, np.ndarray]) -> pa.Table:
+    """A table with its documented columns, and what they mean in the schema."""
+    wanted = columns(kind, name)
+    if [column.name for column in wanted] != list(table):
+        raise ValueError(
+            f"table {name} must have the columns {[c.name for c in wanted]}, but it has "
+            f"{list(table)}"
+        )
+    described = schema(kind, name)
+    arrays = [
+        pa.array(
+            table[column.name].tolist() if column.type == "string" else table[column.name],
+            field.type,
+        )
+        for column, field in zip(wanted, described, strict=True)
+    ]
+    return pa.Table.from_arrays(arrays, schema=described)
+
+
+def schema(kind: str, name: str) -> pa.Schema:
+    """The columns of a table, each with its role, unit, equation and meaning."""
+    fields = []
+    for column in columns(kind, name):
+        about = {
+            "role": column.role,
+            "unit": UNIT,
+            "equation": column.equation,
+            "description": column.meaning,
+        }
+        fields.append(
+            pa.field(column.name, pa.type_for_alias(column.type), nullable=False, metadata=about)
+        )
+    return pa.schema(fields, metadata={"study": kind, "table": name})

@@ -4,7 +4,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from whorl.study import store
+from whorl.ground import store
+from whorl.study import layout
 
 NAME = "ro-crate-metadata.json"
 FORMATS = {
@@ -55,7 +56,7 @@ def write(folder: Path, environment: dict[str, Any], verdicts: list[dict[str, An
         "author": "Ruiwu Niu, Xiaowen Bi and Michaël Antonie van Wyk",
     }
     crate.root_dataset["citation"] = crate.add(ContextEntity(crate, ARTICLE, article))
-    for path in store.files(folder):
+    for path in layout.files(folder):
         if path.name != NAME:
             inside = path.relative_to(folder).as_posix()
             properties = {

@@ -4,8 +4,6 @@ Everything that was decided before a run, in one TOML file, and refused by line 
 design.
 """
 
-import re
-import tomllib
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib import resources
@@ -13,16 +11,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from whorl.study.schema import ORIGINS, PARAMETERS, RELATIONS, finite, together
+from whorl.ground.reader import MISSING, Reader, Words, contents, lines, shown, toml
+from whorl.ground.rules import finite
+from whorl.study.schema import ORIGINS, PARAMETERS, RELATIONS, together
 
 PAPER = ("structural", "threshold", "horizon")
 SHIPPED = (*PAPER, "foresight")
-NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-LARGEST = 1_000_000  # bytes of a design file
-# A dotted key of more than eight parts: the parser's work grows with the square of their number,
-# and no design needs more than three.
-PART = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+"""
-DEEP = re.compile(rf"(?<![\w-])(?:{PART}){{8}}")
 
 
 @dataclass(frozen=True)
@@ -125,40 +119,6 @@ def read(path: Path) -> Design:
     return parse(contents(path), str(path))
 
 
-def contents(path: Path) -> bytes:
-    """The bytes of a design file of a reasonable size."""
-    if path.exists() and not path.is_file():
-        raise ValueError(
-            f"{path} must be a design file, but it is "
-            f"{'a folder' if path.is_dir() else 'no regular file'}"
-        )
-    with path.open("rb") as file:
-        text = file.read(LARGEST + 1)
-    if len(text) > LARGEST:
-        raise ValueError(f"{path} must be a design of at most {LARGEST} bytes, but it is larger")
-    return text
-
-
-def toml(text: bytes, where: str) -> tuple[str, dict[str, Any]]:
-    """A TOML file as text and as what it says; `where` names it in refusals."""
-    try:
-        decoded = text.decode()
-        if deep := DEEP.search(decoded):
-            line = decoded.count("\n", 0, deep.start()) + 1
-            raise ValueError(f"a key of more than 8 parts in line {line}")
-        return decoded, tomllib.loads(decoded)
-    except UnicodeDecodeError as wrong:
-        raise ValueError(f"{where} must be UTF-8 text, but byte {wrong.start} is not") from wrong
-    except (
-        ValueError,
-        RecursionError,
-    ) as wrong:  # tomllib's own refusals, and Python's of very long numbers
-        raise ValueError(
-            f"{where} must be a TOML file, but it cannot be read: "
-            f"{str(wrong)[:200] or 'nested too deeply'}"
-        ) from wrong
-
-
 def parse(text: bytes, where: str = "design") -> Design:
     """A design from its bytes; `where` names it in refusals.
 
@@ -170,76 +130,16 @@ def parse(text: bytes, where: str = "design") -> Design:
         ValueError: mine.toml, line 1: name must be a text of 1 to 500 characters, but it is 7
     """
     decoded, given = toml(text, where)
-    return _Reader(where, _lines(decoded)).design(given, text)
+    return _DesignReader(where, lines(decoded)).design(given, text)
 
 
-def _lines(text: str) -> dict[str, int]:
-    """The line of every table and key, as `table.key`.
-
-    Entries of `[[gates]]` are counted from 0.
-    """
-    lines: dict[str, int] = {}
-    table, counts = "", {}
-    for number, line in enumerate(text.splitlines(), 1):
-        if many := re.match(r"\s*\[\[\s*([\w.-]+)\s*\]\]", line):
-            counts[many[1]] = counts.get(many[1], -1) + 1
-            table = f"{many[1]}.{counts[many[1]]}"
-            lines.setdefault(table, number)
-        elif one := re.match(r"\s*\[\s*([\w.-]+)\s*\]", line):
-            table = one[1]
-            lines.setdefault(table, number)
-        elif key := re.match(r"\s*([\w-]+)\s*=", line):
-            lines.setdefault(f"{table}.{key[1]}".lstrip("."), number)
-    return lines
-
-
-class _Words(str):
-    """The end of a refusal in words, where it is not a value that was given."""
-
-
-MISSING = _Words("it is missing")
-
-
-def _shown(value: Any) -> str:
-    """A value as it was given, cut to what fits into a sentence."""
-    try:
-        shown = repr(value)
-    except ValueError:  # Python writes no whole number of more than some thousand digits
-        return "a very long number"
-    return shown if len(shown) <= 80 else shown[:77] + "..."
-
-
-class _Reader:
-    """Checks a parsed file piece by piece; every refusal names the line."""
-
-    def __init__(self, where: str, lines: dict[str, int]) -> None:
-        self.where, self.lines = where, lines
-
-    def refuse(self, path: str, rule: str, value: Any) -> ValueError:
-        while path and path not in self.lines:
-            path = path.rpartition(".")[0]
-        line = f", line {self.lines[path]}" if path else ""
-        return ValueError(
-            f"{self.where}{line}: {rule}, but "
-            f"{value if isinstance(value, _Words) else f'it is {_shown(value)}'}"
-        )
+class _DesignReader(Reader):
+    """Checks a parsed design piece by piece."""
 
     def design(self, given: dict[str, Any], text: bytes) -> Design:
         known = {"name", "kind", "title", "expected", "parameters", "quick", "gates"}
-        for key in sorted(given.keys() - known):
-            raise self.refuse(
-                key,
-                f"a design may hold {', '.join(sorted(known))}",
-                _Words(f"it holds {_shown(key)}"),
-            )
-        name, title = self.words(given, "name"), self.words(given, "title")
-        if not NAME.fullmatch(name):
-            raise self.refuse(
-                "name",
-                "name must be lower-case letters, digits, - and _, beginning with a letter or "
-                "digit",
-                name,
-            )
+        self.only(given, sorted(known), "a design")
+        name, title = self.named(given)
         kind = self.one_of(given, "kind", tuple(PARAMETERS))
         expected = self.one_of(given, "expected", ("PASS", "FAIL")) if "expected" in given else None
         parameters = self.parameters(kind, self.table(given, "parameters"))
@@ -254,30 +154,10 @@ class _Reader:
         checked = tuple(self.gate(f"gates.{number}", gate) for number, gate in enumerate(gates))
         return Design(name, kind, title, expected, parameters, quick, checked, text)
 
-    def table(self, given: dict[str, Any], key: str) -> dict[str, Any]:
-        if not isinstance(given.get(key), dict):
-            raise self.refuse(key, f"{key} must be a table", given.get(key, MISSING))
-        return given[key]
-
-    def words(self, given: dict[str, Any], key: str, path: str = "") -> str:
-        value = given.get(key, MISSING)
-        if value is MISSING or not isinstance(value, str) or not 0 < len(value) <= 500:
-            raise self.refuse(f"{path}{key}", f"{key} must be a text of 1 to 500 characters", value)
-        return value
-
-    def one_of(
-        self, given: dict[str, Any], key: str, names: tuple[str, ...], path: str = ""
-    ) -> str:
-        if given.get(key) not in names:
-            raise self.refuse(
-                f"{path}{key}", f"{key} must be one of {', '.join(names)}", given.get(key, MISSING)
-            )
-        return given[key]
-
     def parameters(self, kind: str, given: dict[str, Any]) -> dict[str, dict[str, Any]]:
         rules = PARAMETERS[kind]
         for name in sorted(given.keys() - rules.keys()):
-            others = _Words(f"one is called {_shown(name)}")
+            others = Words(f"one is called {shown(name)}")
             raise self.refuse(
                 f"parameters.{name}",
                 f"the parameters of a {kind} study must be {', '.join(rules)}",
@@ -300,7 +180,7 @@ class _Reader:
             self.one_of(entry, "origin", ORIGINS, f"{path}.")
             if "note" in entry:
                 self.words(entry, "note", f"{path}.")
-            self.value(kind, name, entry["value"], path)
+            self.value(name, entry["value"], rules[name], path)
         return given
 
     def quick(self, kind: str, given: dict[str, Any]) -> dict[str, Any]:
@@ -309,19 +189,10 @@ class _Reader:
                 raise self.refuse(
                     f"quick.{name}",
                     f"quick may change the parameters of a {kind} study",
-                    _Words(f"{_shown(name)} is none"),
+                    Words(f"{shown(name)} is none"),
                 )
-            self.value(kind, name, value, f"quick.{name}")
+            self.value(name, value, PARAMETERS[kind][name], f"quick.{name}")
         return given
-
-    def value(self, kind: str, name: str, value: Any, path: str) -> None:
-        words, test = PARAMETERS[kind][name]
-        try:
-            good = test(value)
-        except TypeError:  # a list of things that cannot be compared
-            good = False
-        if not good:
-            raise self.refuse(path, f"{name} must be {words}", value)
 
     def gate(self, path: str, given: Any) -> Gate:
         keys = {"name", "statistic", "relation", "bound", "origin"}

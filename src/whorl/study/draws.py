@@ -8,14 +8,10 @@ from functools import lru_cache
 import numpy as np
 
 from whorl import _construct, schedule
+from whorl.ground.streams import stream
 from whorl.task import drawn
 
 TASK, COLUMNS, ORDER, TURNS, CONTROL, ANGLES, FORESEEN, READINGS, WIDE = range(9)
-
-
-def stream(seed: int, *key: int) -> np.random.Generator:
-    """The stream of one purpose."""
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
 
 
 @lru_cache(maxsize=1 << 12)  # all depths share their tasks

@@ -10,18 +10,17 @@ two against each other.
 import os
 import re
 import stat
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from whorl.ground import store
+
 MANIFEST = "manifest-sha256.txt"
 DESIGN = "design.toml"
+UNLISTED = ("audit.json",)  # what a verifier writes afterwards
 ENTRIES = 10_000  # names in a run folder
 FOLDER = 4 << 30  # bytes of all its files
-FILE = 512 << 20  # bytes of one file
-COLUMNS = 100  # of a table
-CELLS = 100_000_000  # rows times columns of a table
-WORD = 200  # letters of a word in a table
-
 _NAME = "[a-z0-9][a-z0-9_-]{0,63}"
 _STUDY = rf"(?:design\.toml|(?:lock|verdict|audit)\.json|tables/{_NAME}\.(?:parquet|csv)|figures/{_NAME}\.(?:pdf|png))"
 _PLACE = rf"(?!(?:tables|figures)(?:/|\Z)){_NAME}"
@@ -88,27 +87,16 @@ def _what(mode: int) -> str:
     return kinds.get(stat.S_IFMT(mode), "the pipe or device")
 
 
-def contents(path: Path) -> bytes:
-    """The bytes of a regular file; a link is not followed, a pipe not waited for.
-
-    Raises:
-        OSError: If there is no such file, or it cannot be read.
-        ValueError: If it is no regular file, or larger than a file of a run may be.
+def files(folder: Path) -> Iterator[Path]:
+    """Every file that belongs to a finished run folder and is listed in its manifest, in a fixed
+    order.
     """
-    if path.is_symlink():
-        raise ValueError(f"{path} must be a regular file, but it is a link")
-    # The two flags are missing on systems that have neither links of this kind nor pipes with
-    # names.
-    number = os.open(
-        path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    )
-    with os.fdopen(number, "rb") as file:
-        found = os.fstat(number)
-        if not stat.S_ISREG(found.st_mode):
-            raise ValueError(f"{path} must be a regular file, but it is a pipe or a device")
-        content = file.read(FILE + 1) if found.st_size <= FILE else b""
-    if found.st_size > FILE or len(content) > FILE:
-        raise ValueError(
-            f"{path} must have at most {FILE} bytes, but it has {max(found.st_size, len(content))}"
-        )
-    return content
+    yield from (path for path in read(folder).files if path.name not in (MANIFEST, *UNLISTED))
+
+
+def seal(folder: Path) -> None:
+    """Write the manifest: one hash a file, as `sha256sum` reads it."""
+    lines = [
+        f"{store.hash_of(path)}  {path.relative_to(folder).as_posix()}\n" for path in files(folder)
+    ]
+    store.write(folder / MANIFEST, "".join(lines))

@@ -22,11 +22,13 @@ ROOT = Path(__file__).parent.parent
 SILENT = ("ctx", "kind", "type_comment", "type_ignores", "type_params")
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 JUDGES = (
+    "ground/reader.py",
+    "ground/rules.py",
+    "ground/store.py",
     "study/columns.py",
     "study/design.py",
     "study/gates.py",
     "study/schema.py",
-    "study/store.py",
 )
 
 

@@ -18,7 +18,8 @@ import pyarrow.parquet as pq
 
 from whorl.ensemble import train_many
 from whorl.feedback import leaky, rotational
-from whorl.study import _frames, draws, horizon, run, store
+from whorl.ground import store
+from whorl.study import _frames, draws, horizon, run
 from whorl.study.design import Design, parse
 from whorl.study.schema import SEED
 

@@ -5,7 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from whorl.study import cost, crate, lock, run, store
+from whorl.ground import store
+from whorl.study import cost, crate, layout, lock, run
 from whorl.study.design import PAPER, Design, shipped
 from whorl.study.run import Progress, silent
 
@@ -78,7 +79,7 @@ def conduct(
 def seal(folder: Path, environment: dict[str, Any], verdicts: list[dict[str, Any]]) -> None:
     """Describe the folder as a crate, and write the manifest over everything in it."""
     crate.write(folder, environment, verdicts)
-    store.seal(folder)
+    layout.seal(folder)
 
 
 def reseal(folder: Path, verdicts: list[dict[str, Any]]) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
+from whorl.ground import store
 from whorl.study import (
     columns,
     environment,
@@ -18,7 +19,6 @@ from whorl.study import (
     gates,
     horizon,
     lock,
-    store,
     structural,
     threshold,
 )
@@ -246,7 +246,7 @@ def _kept(path: Path, key: str, make: Callable[[], dict[str, np.ndarray]]) -> di
 def _stored(
     kind: str, name: str, table: dict[str, np.ndarray], folder: Path, csv: bool
 ) -> dict[str, Any]:
-    rows = store.arrow(kind, name, table)
+    rows = columns.arrow(kind, name, table)
     path = folder / f"{name}.parquet"
     store.write(path, store.parquet(rows))
     if csv:

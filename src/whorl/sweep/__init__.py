@@ -15,15 +15,15 @@ Data flows from `design` through `plan`, `draws` and `compute` to `guard` (what 
 and `table`.
 """
 
-from whorl.sweep.cluster import Cluster as Cluster
+from whorl.ground.engines import Devices as Devices
+from whorl.ground.engines import Engine as Engine
+from whorl.ground.engines import InProcess as InProcess
+from whorl.ground.engines.cluster import Cluster as Cluster
+from whorl.ground.engines.processes import Processes as Processes
 from whorl.sweep.design import Sweep as Sweep
 from whorl.sweep.design import parse as parse
 from whorl.sweep.design import read as read
-from whorl.sweep.engines import Devices as Devices
-from whorl.sweep.engines import Engine as Engine
-from whorl.sweep.engines import InProcess as InProcess
 from whorl.sweep.plan import Plan as Plan
-from whorl.sweep.processes import Processes as Processes
 from whorl.sweep.run import Result as Result
 from whorl.sweep.run import sweep as sweep
 from whorl.sweep.shards import Store as Store

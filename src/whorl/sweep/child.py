@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from whorl._child import python_command
-from whorl.sweep import lifeline
+from whorl.ground.engines import lifeline
 from whorl.sweep.compute import Rows
 
 if TYPE_CHECKING:

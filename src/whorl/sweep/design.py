@@ -15,9 +15,9 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from whorl.study import schema
-from whorl.study.design import MISSING, NAME, _lines, _Reader, _shown, _Words, contents, toml
-from whorl.study.schema import Rule, finite
+from whorl.ground import rules
+from whorl.ground.reader import MISSING, Reader, Words, contents, lines, toml
+from whorl.ground.rules import Rule, finite
 
 KINDS = ("grid", "random")
 POLICIES = ("native", "step_matched", "adaptive")
@@ -30,22 +30,22 @@ def _among(*names: str) -> Rule:
 
 # The parameters by table, each with its rule and the value it has where a design says nothing.
 PARAMETERS: dict[str, dict[str, tuple[Rule, Any]]] = {
-    "task": {"mixtures": (schema.whole(0, 1000), 3), "concentration": (schema.SPREAD, 1.0)},
+    "task": {"mixtures": (rules.whole(0, 1000), 3), "concentration": (rules.SPREAD, 1.0)},
     "network": {
-        "depth": (schema.whole(1, 64), 1),
-        "width": (schema.whole(3, 128), 3),
-        "imbalance": (schema.between(0, 10_000), 4.0),
-        "floor": (schema.between(0, 1), 0.1),
+        "depth": (rules.whole(1, 64), 1),
+        "width": (rules.whole(3, 128), 3),
+        "imbalance": (rules.between(0, 10_000), 4.0),
+        "floor": (rules.between(0, 1), 0.1),
     },
-    "law": {"leak": (schema.LEAK, 0.1), "alpha": (schema.between(0.01, 100), 1.0)},
+    "law": {"leak": (rules.LEAK, 0.1), "alpha": (rules.between(0.01, 100), 1.0)},
     "policy": {
         "policy": (_among(*POLICIES), "adaptive"),
-        "scale": (schema.between(1e-9, 1), 0.1),
-        "omega": (schema.between(0, 1000), 1.0),
+        "scale": (rules.between(1e-9, 1), 0.1),
+        "omega": (rules.between(0, 1000), 1.0),
         "gate": (_among(*GATES), "curvature"),
     },
     "schedule": {
-        "epochs": (schema.whole(1, 1_000_000), 30),
+        "epochs": (rules.whole(1, 1_000_000), 30),
         "order": (_among("permuted", "fixed"), "permuted"),
     },
 }
@@ -55,11 +55,11 @@ RULES = {name: rule for table in PARAMETERS.values() for name, (rule, _) in tabl
 SHAPE = ("depth", "width", "mixtures", "epochs", "order", "policy", "gate", "alpha")
 FREE = tuple(name for name in RULES if name not in SHAPE)
 WHOLE: dict[str, tuple[Rule, Any]] = {
-    "seed": (schema.SEED, None),
-    "chunk": (schema.CHUNK, 256),
-    "shard": (schema.whole(1, 1_000_000), 4096),
-    "trials": (schema.whole(1, 10**9), 1),
-    "points": (schema.whole(1, 10**9), None),
+    "seed": (rules.SEED, None),
+    "chunk": (rules.CHUNK, 256),
+    "shard": (rules.whole(1, 1_000_000), 4096),
+    "trials": (rules.whole(1, 10**9), 1),
+    "points": (rules.whole(1, 10**9), None),
 }
 MOST = 10**13  # cases
 PROGRAMS = 100_000  # compiled shapes; each takes seconds, and all are listed
@@ -134,45 +134,28 @@ def parse(text: bytes, where: str = "design") -> Sweep:
         ValueError: mine.toml: name must be a text of 1 to 500 characters, but it is missing
     """
     decoded, given = toml(text, where)
-    return _SweepReader(where, _lines(decoded)).sweep(given, text)
+    return _SweepReader(where, lines(decoded)).sweep(given, text)
 
 
-class _SweepReader(_Reader):
+class _SweepReader(Reader):
     """Checks a parsed file piece by piece, in the words of the studies' reader."""
 
     def sweep(self, given: dict[str, Any], text: bytes) -> Sweep:
         known = {"name", "title", "design", "flips", *WHOLE, *PARAMETERS}
-        for key in sorted(given.keys() - known):
-            raise self.refuse(
-                key,
-                f"a sweep may hold {', '.join(sorted(known))}",
-                _Words(f"it holds {_shown(key)}"),
-            )
-        name, title = self.words(given, "name"), self.words(given, "title")
-        if not NAME.fullmatch(name):
-            raise self.refuse(
-                "name",
-                "name must be lower-case letters, digits, - and _, beginning with a letter or "
-                "digit",
-                name,
-            )
+        self.only(given, sorted(known), "a sweep")
+        name, title = self.named(given)
         kind = self.one_of(given, "design", KINDS)
         whole = {key: self.whole(given, key, kind) for key in WHOLE}
         flips = given.get("flips", False)
         if not isinstance(flips, bool):
             raise self.refuse("flips", "flips must be true or false", flips)
         values = {}
-        for table, rules in PARAMETERS.items():
+        for table, wanted in PARAMETERS.items():
             here = self.table(given, table) if table in given else {}
-            for key in sorted(here.keys() - rules.keys()):
-                raise self.refuse(
-                    f"{table}.{key}",
-                    f"{table} may hold {', '.join(rules)}",
-                    _Words(f"it holds {_shown(key)}"),
-                )
+            self.only(here, wanted, table, f"{table}.")
             values |= {
                 key: self.axis(kind, f"{table}.{key}", here.get(key, usual))
-                for key, (_, usual) in rules.items()
+                for key, (_, usual) in wanted.items()
             }
         made = Sweep(name, title, kind, **whole, flips=flips, values=values, text=text)
         self.check_size(made)
@@ -245,12 +228,12 @@ class _SweepReader(_Reader):
             total *= len(made.values[name])  # pyright: ignore[reportArgumentType]
         if total > MOST:
             raise self.refuse(
-                "trials", f"a sweep must have at most {MOST} cases", _Words(f"it has {total}")
+                "trials", f"a sweep must have at most {MOST} cases", Words(f"it has {total}")
             )
         shapes = prod(len(made.values[name]) for name in SHAPE)  # pyright: ignore[reportArgumentType]
         if shapes > PROGRAMS:
             raise self.refuse(
                 "network",
                 f"a sweep must have at most {PROGRAMS} compiled shapes",
-                _Words(f"it has {shapes}"),
+                Words(f"it has {shapes}"),
             )

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import gammaincinv
 
-from whorl.study.draws import stream
+from whorl.ground.streams import stream
 
 BLOCK = 64
 MIXTURES, TEACHER, LOGITS, ORDER, TURNS, POINTS = range(

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from whorl.study.draws import stream
+from whorl.ground.streams import stream
 from whorl.sweep.design import FREE, Range, Sweep
 from whorl.sweep.draws import BLOCK, POINTS
 

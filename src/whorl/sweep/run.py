@@ -5,9 +5,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from whorl.sweep import processes
+from whorl.ground.engines import Engine, InProcess, processes
 from whorl.sweep.design import Sweep
-from whorl.sweep.engines import Engine, InProcess
 from whorl.sweep.plan import Plan, case_bytes
 from whorl.sweep.shards import Store, reported
 from whorl.sweep.work import TRAIN, Report, Work

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from whorl.study import store
+from whorl.ground import store
 from whorl.sweep.compute import NUMBERS, Rows
 from whorl.sweep.design import RULES, Sweep, parse
 from whorl.sweep.guard import failed

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from whorl.study import store
+from whorl.ground import store
 from whorl.sweep.shards import Store, check_design
 
 if TYPE_CHECKING:

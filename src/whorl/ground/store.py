@@ -12,6 +12,7 @@ import json
 import os
 import platform
 import re
+import stat
 import time
 from collections.abc import Iterator
 from functools import cache
@@ -26,18 +27,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import csv as pacsv
 
-from whorl.study import layout
-from whorl.study.columns import UNIT, columns
-from whorl.study.layout import MANIFEST
-
 TEMPORARY = ".part"
 OWNED = re.compile(
     rf"(?P<host>[A-Za-z0-9_-]+)\.(?P<number>\d{{1,9}})-\w+({re.escape(TEMPORARY)})?$"
 )
 STALE = 3600.0  # seconds after which an unfinished file of another machine is nobody's any more
 DIGEST = "sha256_of_these_arrays"
+FILE = 512 << 20  # bytes of one file
+COLUMNS = 100  # of a table
+CELLS = 100_000_000  # rows times columns of a table
+WORD = 200  # letters of a word in a table
 _NUMBERS = itertools.count()
-UNLISTED = ("audit.json",)  # what a verifier writes afterwards
 
 
 def write(path: Path, content: bytes | str) -> None:
@@ -137,7 +137,7 @@ def read_json(path: Path) -> Any:
     """JSON that this package wrote.
 
     Examples:
-        >>> from whorl.study import store
+        >>> from whorl.ground import store
         >>> store.write_json(folder / "verdict.json", {"verdict": "PASS"})
         >>> store.read_json(folder / "verdict.json")
         {'verdict': 'PASS'}
@@ -146,41 +146,6 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_bytes())
     except (ValueError, RecursionError) as wrong:
         raise ValueError(f"{path} must be JSON, but it cannot be read") from wrong
-
-
-def arrow(kind: str, name: str, table: dict[str, np.ndarray]) -> pa.Table:
-    """A table with its documented columns, and what they mean in the schema."""
-    wanted = columns(kind, name)
-    if [column.name for column in wanted] != list(table):
-        raise ValueError(
-            f"table {name} must have the columns {[c.name for c in wanted]}, but it has "
-            f"{list(table)}"
-        )
-    described = schema(kind, name)
-    arrays = [
-        pa.array(
-            table[column.name].tolist() if column.type == "string" else table[column.name],
-            field.type,
-        )
-        for column, field in zip(wanted, described, strict=True)
-    ]
-    return pa.Table.from_arrays(arrays, schema=described)
-
-
-def schema(kind: str, name: str) -> pa.Schema:
-    """The columns of a table, each with its role, unit, equation and meaning."""
-    fields = []
-    for column in columns(kind, name):
-        about = {
-            "role": column.role,
-            "unit": UNIT,
-            "equation": column.equation,
-            "description": column.meaning,
-        }
-        fields.append(
-            pa.field(column.name, pa.type_for_alias(column.type), nullable=False, metadata=about)
-        )
-    return pa.schema(fields, metadata={"study": kind, "table": name})
 
 
 def parquet(table: pa.Table) -> bytes:
@@ -203,10 +168,11 @@ def read_table(path: Path, content: bytes | None = None) -> dict[str, np.ndarray
     """A stored table as columns; from its bytes where they were read already.
 
     Examples:
-        >>> from whorl.study import design, run, store
-        >>> verdict = run.run(design.shipped("threshold"), folder / "run", registered={}, quick=True)
-        >>> sorted(store.read_table(folder / "run" / "tables" / "statistics.parquet"))
-        ['name', 'value']
+        >>> import pyarrow as pa
+        >>> from whorl.ground import store
+        >>> store.write(folder / "few.parquet", store.parquet(pa.table({"value": [1.0, 2.0]})))
+        >>> store.read_table(folder / "few.parquet")["value"].tolist()
+        [1.0, 2.0]
     """
     source = path if content is None else pa.BufferReader(content)
     try:
@@ -216,8 +182,8 @@ def read_table(path: Path, content: bytes | None = None) -> dict[str, np.ndarray
                 file.metadata.num_columns,
                 file.metadata.num_rows * file.metadata.num_columns,
             )
-        if across > layout.COLUMNS or cells > layout.CELLS:
-            most = f"{layout.COLUMNS} columns and {layout.CELLS} cells"
+        if across > COLUMNS or cells > CELLS:
+            most = f"{COLUMNS} columns and {CELLS} cells"
             raise ValueError(f"{path} must have at most {most}, but it has {across} and {cells}")
         source = path if content is None else pa.BufferReader(content)
         # Words are read as numbers into a list of different words, so that a long one takes its
@@ -237,13 +203,38 @@ def _words(path: Path, column: pa.ChunkedArray) -> np.ndarray:
     parts = [np.empty(0, str)]
     for chunk in column.chunks:
         words = chunk.dictionary.to_pylist()
-        if any(word is None or len(word) > layout.WORD for word in words) or chunk.null_count:
+        if any(word is None or len(word) > WORD for word in words) or chunk.null_count:
             raise ValueError(
-                f"{path} must hold words of at most {layout.WORD} letters, but one is longer or "
-                "missing"
+                f"{path} must hold words of at most {WORD} letters, but one is longer or missing"
             )
         parts.append(np.asarray(words, str)[chunk.indices.to_numpy()])
     return np.concatenate(parts)
+
+
+def contents(path: Path) -> bytes:
+    """The bytes of a regular file; a link is not followed, a pipe not waited for.
+
+    Raises:
+        OSError: If there is no such file, or it cannot be read.
+        ValueError: If it is no regular file, or larger than a file of a run may be.
+    """
+    if path.is_symlink():
+        raise ValueError(f"{path} must be a regular file, but it is a link")
+    # The two flags are missing on systems that have neither links of this kind nor pipes with
+    # names.
+    number = os.open(
+        path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    )
+    with os.fdopen(number, "rb") as file:
+        found = os.fstat(number)
+        if not stat.S_ISREG(found.st_mode):
+            raise ValueError(f"{path} must be a regular file, but it is a pipe or a device")
+        content = file.read(FILE + 1) if found.st_size <= FILE else b""
+    if found.st_size > FILE or len(content) > FILE:
+        raise ValueError(
+            f"{path} must have at most {FILE} bytes, but it has {max(found.st_size, len(content))}"
+        )
+    return content
 
 
 def write_arrays(path: Path, arrays: dict[str, np.ndarray], key: str = "") -> None:
@@ -299,21 +290,6 @@ def hash_of(path: Path) -> str:
         while part := file.read(1 << 20):
             digest.update(part)
     return digest.hexdigest()
-
-
-def files(folder: Path) -> Iterator[Path]:
-    """Every file that belongs to a finished run folder and is listed in its manifest, in a fixed
-    order.
-    """
-    yield from (
-        path for path in layout.read(folder).files if path.name not in (MANIFEST, *UNLISTED)
-    )
-
-
-def seal(folder: Path) -> None:
-    """Write the manifest: one hash a file, as `sha256sum` reads it."""
-    lines = [f"{hash_of(path)}  {path.relative_to(folder).as_posix()}\n" for path in files(folder)]
-    write(folder / MANIFEST, "".join(lines))
 
 
 def is_part(path: Path, of: Path) -> bool:

@@ -18,9 +18,8 @@ from tempfile import TemporaryDirectory, gettempdir
 from typing import Any
 
 from whorl import _check
-from whorl.study import store
-from whorl.sweep import lifeline
-from whorl.sweep.engines import TRIES, Job, Strikes, remote
+from whorl.ground import store
+from whorl.ground.engines import TRIES, Job, Strikes, lifeline, remote
 
 COMPILED = "whorl-compiled-"
 # One thread of linear algebra in a worker, which is a core already; and no modules from the folder

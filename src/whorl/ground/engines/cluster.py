@@ -16,7 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from whorl.sweep.engines import TRIES, Job, Strikes, remote
+from whorl.ground.engines import TRIES, Job, Strikes, remote
 
 WINDOW = 2000  # shards that the scheduler knows of at a time
 # of a shard whose work raised, before the sweep stops: a file system may have had a bad moment

@@ -1,0 +1,1 @@
+"""What studies and sweeps stand on: rules and reader of designs, store, streams, engines."""

@@ -1,0 +1,154 @@
+"""Reads a design file, and refuses by line what is not one.
+
+A design is TOML. Nothing in it is executed, its size and the depth of its keys are bounded, and
+every refusal names the file, the line, the rule and the value.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from whorl.ground.rules import Rule
+
+NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+LARGEST = 1_000_000  # bytes of a design file
+# A dotted key of more than eight parts: the parser's work grows with the square of their number,
+# and no design needs more than three.
+PART = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+"""
+DEEP = re.compile(rf"(?<![\w-])(?:{PART}){{8}}")
+
+
+def contents(path: Path) -> bytes:
+    """The bytes of a design file of a reasonable size."""
+    if path.exists() and not path.is_file():
+        raise ValueError(
+            f"{path} must be a design file, but it is "
+            f"{'a folder' if path.is_dir() else 'no regular file'}"
+        )
+    with path.open("rb") as file:
+        text = file.read(LARGEST + 1)
+    if len(text) > LARGEST:
+        raise ValueError(f"{path} must be a design of at most {LARGEST} bytes, but it is larger")
+    return text
+
+
+def toml(text: bytes, where: str) -> tuple[str, dict[str, Any]]:
+    """A TOML file as text and as what it says; `where` names it in refusals."""
+    try:
+        decoded = text.decode()
+        if deep := DEEP.search(decoded):
+            line = decoded.count("\n", 0, deep.start()) + 1
+            raise ValueError(f"a key of more than 8 parts in line {line}")
+        return decoded, tomllib.loads(decoded)
+    except UnicodeDecodeError as wrong:
+        raise ValueError(f"{where} must be UTF-8 text, but byte {wrong.start} is not") from wrong
+    except (
+        ValueError,
+        RecursionError,
+    ) as wrong:  # tomllib's own refusals, and Python's of very long numbers
+        raise ValueError(
+            f"{where} must be a TOML file, but it cannot be read: "
+            f"{str(wrong)[:200] or 'nested too deeply'}"
+        ) from wrong
+
+
+def lines(text: str) -> dict[str, int]:
+    """The line of every table and key, as `table.key`.
+
+    Entries of `[[gates]]` are counted from 0.
+    """
+    lines: dict[str, int] = {}
+    table, counts = "", {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if many := re.match(r"\s*\[\[\s*([\w.-]+)\s*\]\]", line):
+            counts[many[1]] = counts.get(many[1], -1) + 1
+            table = f"{many[1]}.{counts[many[1]]}"
+            lines.setdefault(table, number)
+        elif one := re.match(r"\s*\[\s*([\w.-]+)\s*\]", line):
+            table = one[1]
+            lines.setdefault(table, number)
+        elif key := re.match(r"\s*([\w-]+)\s*=", line):
+            lines.setdefault(f"{table}.{key[1]}".lstrip("."), number)
+    return lines
+
+
+class Words(str):
+    """The end of a refusal in words, where it is not a value that was given."""
+
+
+MISSING = Words("it is missing")
+
+
+def shown(value: Any) -> str:
+    """A value as it was given, cut to what fits into a sentence."""
+    try:
+        shown = repr(value)
+    except ValueError:  # Python writes no whole number of more than some thousand digits
+        return "a very long number"
+    return shown if len(shown) <= 80 else shown[:77] + "..."
+
+
+class Reader:
+    """Checks a parsed file piece by piece; every refusal names the line."""
+
+    def __init__(self, where: str, lines: dict[str, int]) -> None:
+        self.where, self.lines = where, lines
+
+    def refuse(self, path: str, rule: str, value: Any) -> ValueError:
+        while path and path not in self.lines:
+            path = path.rpartition(".")[0]
+        line = f", line {self.lines[path]}" if path else ""
+        return ValueError(
+            f"{self.where}{line}: {rule}, but "
+            f"{value if isinstance(value, Words) else f'it is {shown(value)}'}"
+        )
+
+    def table(self, given: dict[str, Any], key: str) -> dict[str, Any]:
+        if not isinstance(given.get(key), dict):
+            raise self.refuse(key, f"{key} must be a table", given.get(key, MISSING))
+        return given[key]
+
+    def words(self, given: dict[str, Any], key: str, path: str = "") -> str:
+        value = given.get(key, MISSING)
+        if value is MISSING or not isinstance(value, str) or not 0 < len(value) <= 500:
+            raise self.refuse(f"{path}{key}", f"{key} must be a text of 1 to 500 characters", value)
+        return value
+
+    def one_of(
+        self, given: dict[str, Any], key: str, names: tuple[str, ...], path: str = ""
+    ) -> str:
+        if given.get(key) not in names:
+            raise self.refuse(
+                f"{path}{key}", f"{key} must be one of {', '.join(names)}", given.get(key, MISSING)
+            )
+        return given[key]
+
+    def named(self, given: dict[str, Any]) -> tuple[str, str]:
+        """The name and the title of a design."""
+        name, title = self.words(given, "name"), self.words(given, "title")
+        if not NAME.fullmatch(name):
+            raise self.refuse(
+                "name",
+                "name must be lower-case letters, digits, - and _, beginning with a letter or "
+                "digit",
+                name,
+            )
+        return name, title
+
+    def only(self, given: dict[str, Any], known: Iterable[str], what: str, path: str = "") -> None:
+        """Refuse keys that nobody knows."""
+        for key in sorted(given.keys() - set(known)):
+            rule = f"{what} may hold {', '.join(known)}"
+            raise self.refuse(f"{path}{key}", rule, Words(f"it holds {shown(key)}"))
+
+    def value(self, name: str, value: Any, rule: Rule, path: str) -> None:
+        """Refuse a value that does not keep its rule."""
+        words, test = rule
+        try:
+            good = test(value)
+        except TypeError:  # a list of things that cannot be compared
+            good = False
+        if not good:
+            raise self.refuse(path, f"{name} must be {words}", value)

@@ -1,0 +1,111 @@
+"""Rules for values in a design: the words after "must be", and the test."""
+
+from collections.abc import Callable
+from sys import float_info
+from typing import Any
+
+Check = Callable[[Any], bool]
+Rule = tuple[str, Check]  # the words after "must be", and the test
+
+
+def finite(value: Any) -> bool:
+    """Whether a value is a finite number that a double can hold."""
+    return (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and abs(value) <= float_info.max
+    )
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def whole(least: int, most: int | None = None) -> Rule:
+    """A whole number in a range."""
+    words = (
+        f"a whole number of at least {least}"
+        if most is None
+        else f"a whole number from {least} to {most}"
+    )
+    return words, lambda value: _whole(value) and value >= least and (most is None or value <= most)
+
+
+def only(wanted: float) -> Rule:
+    """One number and no other: what the paper fixes and the algebra of a study relies on."""
+    test = _whole if isinstance(wanted, int) else finite
+    return f"{wanted:g}", lambda value: test(value) and value == wanted
+
+
+def between(low: float, high: float) -> Rule:
+    """A number in a range.
+
+    Outside of it round-off or overflow would be measured, and not the study.
+    """
+    return (
+        f"a number from {low:g} to {high:g}",
+        lambda value: finite(value) and low <= value <= high,
+    )
+
+
+def several(words: str, test: Check, least: int = 1) -> Rule:
+    """A list without repetitions whose entries pass a test."""
+    return (
+        f"a list of {'' if least == 1 else f'at least {least} '}different {words}",
+        lambda value: (
+            isinstance(value, list)
+            and least <= len(value) <= 1000
+            and all(map(test, value))
+            and len(set(value)) == len(value)
+        ),
+    )
+
+
+def many(low: float, high: float, least: int = 1) -> Rule:
+    """A list of different numbers in a range."""
+    return several(f"numbers from {low:g} to {high:g}", between(low, high)[1], least)
+
+
+def composition() -> Rule:
+    """Three positive numbers that sum to one, none of them so small that round-off decides what it
+    becomes.
+    """
+    return (
+        "three numbers of at least 0.001 that sum to 1",
+        lambda value: (
+            isinstance(value, list)
+            and len(value) == 3
+            and all(finite(v) and v >= 1e-3 for v in value)
+            and abs(sum(value) - 1) < 1e-12
+        ),
+    )
+
+
+def fractions() -> Rule:
+    """Three fractions of a step, the whole one first."""
+    return (
+        "three different numbers from 0 to 1 of which the first is 1",
+        lambda value: (
+            isinstance(value, list)
+            and len(value) == len(set(value)) == 3
+            and value[0] == 1
+            and all(finite(one) and 0 <= one <= 1 for one in value)
+        ),
+    )
+
+
+SEED = whole(0, 2**63 - 1)
+WIDEST = 65_536
+CHUNK: Rule = (
+    f"a multiple of 64 from 64 to {WIDEST}",
+    lambda value: _whole(value) and 0 < value <= WIDEST and value % 64 == 0,
+)
+HORIZONS = several(
+    "whole numbers from -1 to 1000000", lambda value: _whole(value) and -1 <= value <= 1_000_000
+)
+DEPTHS = several("whole numbers from 1 to 64", lambda value: _whole(value) and 1 <= value <= 64)
+BETAS = many(0, 100)  # softmax(100 z) is a vertex
+SCALES = many(1e-9, 1)
+SPREAD = between(1e-3, 1e6)  # of a Dirichlet distribution: from vertices to one point
+LEAK = between(1e-6, 1e6)
+RANK_TOL = between(1e-24, 0.5)
