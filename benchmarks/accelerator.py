@@ -16,8 +16,8 @@ import numpy as np
 import timing
 
 import whorl as wh
-from whorl._programs import BLOCK
 from whorl.ensemble import _lane_program
+from whorl.fast.programs import BLOCK
 
 
 def problem(depth: int, pairs: int, updates: int) -> tuple:

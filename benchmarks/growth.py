@@ -37,7 +37,7 @@ from peers import train_many  # noqa: E402
 from peers.problem import SAMPLES, problem  # noqa: E402
 
 import whorl as wh  # noqa: E402
-from whorl.systems import _wide  # noqa: E402
+from whorl.fast import wide  # noqa: E402
 from whorl.systems.layered import pull_back  # noqa: E402
 
 HERE = pathlib.Path(__file__).parent
@@ -98,7 +98,7 @@ def rotational_potential(net, inputs, targets):
 
 def jet_coefficient(net, inputs, targets, potential):
     """Q with the potential given: what `wh.curvature` does after it has it."""
-    predictions, moved, bent = _wide.jet_single(
+    predictions, moved, bent = wide.jet_single(
         net, inputs, net.trace(inputs[:1]).flows, pull_back(net.layers, potential)
     )
     return (jnp.sum(moved**2) - jnp.sum((targets - predictions) * bent)) / (2 * inputs.shape[0])

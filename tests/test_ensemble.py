@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import whorl as wh
-from whorl import _exponential, _fused, _small, ensemble, lanes, schedule
+from whorl import ensemble, schedule
+from whorl.fast import exponential, fused, lanes, small
 from whorl.ledger import TERMS
 from whorl.policy import look
 
@@ -297,7 +298,7 @@ def test_a_pair_that_stops_does_not_disturb_the_others():
 def test_the_short_exponential_is_good_to_round_off():
     for reach, allowed in ((0.2, 2), (1.0, 6)):
         argument = np.linspace(-reach, reach, 20001)
-        even, odd = _exponential.parts(jnp.asarray(argument))
+        even, odd = exponential.parts(jnp.asarray(argument))
         exact = np.exp(argument.astype(np.longdouble))
         error = np.abs(np.asarray(even + odd).astype(np.longdouble) / exact - 1)
         assert float(error.max()) < allowed * np.finfo(float).eps
@@ -305,7 +306,7 @@ def test_the_short_exponential_is_good_to_round_off():
 
 @pytest.mark.parametrize("reach", [0.2, 1.0])
 def test_the_polynomial_behind_it_is_better_than_that_in_exact_arithmetic(reach):
-    even, odd = _exponential._coefficients(reach)
+    even, odd = exponential._coefficients(reach)
     for at in range(-50, 51):
         x = Fraction(reach) * Fraction(at, 50)
         found = sum(Fraction(c) * x ** (2 * k) for k, c in enumerate(even)) + sum(
@@ -322,14 +323,14 @@ def test_small_inverses_are_those_of_lapack(size):
     matrix = root @ root.T + 0.1 * np.eye(size)
     inverse = np.linalg.inv(matrix)
     np.testing.assert_allclose(
-        _small.inverse(jnp.asarray(matrix)), inverse, atol=1e-13 * np.abs(inverse).max()
+        small.inverse(jnp.asarray(matrix)), inverse, atol=1e-13 * np.abs(inverse).max()
     )
 
 
 def test_the_marks_on_a_program_change_no_value():
     value = jnp.arange(5.0)
-    np.testing.assert_array_equal(jax.jit(lambda x: _fused.keep(x * 2))(value), 2 * value)
-    np.testing.assert_array_equal(jax.jit(_fused.whole(lambda x: x * 2))(value), 2 * value)
+    np.testing.assert_array_equal(jax.jit(lambda x: fused.keep(x * 2))(value), 2 * value)
+    np.testing.assert_array_equal(jax.jit(fused.whole(lambda x: x * 2))(value), 2 * value)
 
 
 @pytest.mark.usefixtures("as_users_call_it")

@@ -10,8 +10,8 @@ import pytest
 
 import whorl as wh
 from whorl import simplex
+from whorl.fast import wide
 from whorl.krylov import _answer
-from whorl.systems import _wide
 from whorl.systems.layered import jet
 
 THREE, SIX = (
@@ -36,7 +36,7 @@ def test_the_wide_response_is_the_careful_one(broad, selected):
         simplex.velocity(p, s) for p, s in zip(net.layers, response.scores(potential), strict=True)
     ]
     expected = net.forward(response.trace, careful)
-    assert _wide.is_wide(net.widths)
+    assert wide.is_wide(net.widths)
     np.testing.assert_allclose(
         response @ potential, expected, rtol=0, atol=1e-14 * float(jnp.abs(expected).max())
     )

@@ -22,7 +22,7 @@ from cosmic_ray.work_item import WorkerOutcome, WorkResult  # pyright: ignore[re
 
 CORE = {
     "simplex": "simplex network",
-    "network": "network simplex response",
+    "systems/layered": "layered simplex response",
     "response": "response preconditioner",
     "feedback": "feedback reciprocity",
     "reciprocity": "reciprocity feedback",
@@ -34,14 +34,14 @@ CORE = {
     "policy": "policy trajectory",
     "trajectory": "trajectory policy",
     "schedule": "schedule trajectory",
-    "lanes": "ensemble",
+    "fast/lanes": "ensemble",
     "foresight": "foresight",
-    "_rollout_lanes": "foresight",
+    "fast/rollout": "foresight",
     "flow": "flow",
     "baseline": "baseline",
     "krylov": "krylov",
-    "_small": "ensemble",
-    "_exponential": "ensemble",
+    "fast/small": "ensemble",
+    "fast/exponential": "ensemble",
 }
 BEYOND = "tests/study/test_foresight_study.py"  # where the auditor meets a run of the fourth study
 PYTEST = "-m pytest -x -q -p no:cacheprovider --no-header --tb=no"

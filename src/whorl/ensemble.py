@@ -18,11 +18,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from whorl import _check, _fused
+from whorl import _check
 from whorl._check import Numbers
-from whorl._exponential import REACH
-from whorl._programs import BLOCK, in_chunks
-from whorl._programs import lane_program as _lane_program
+from whorl.fast import fused
+from whorl.fast.exponential import REACH
+from whorl.fast.programs import BLOCK, in_chunks
+from whorl.fast.programs import lane_program as _lane_program
 from whorl.feedback import Leaky
 from whorl.foresight import Rollout
 from whorl.ledger import TERMS, Entry, Outcome
@@ -238,7 +239,7 @@ def _by_lanes(
     chunk: int,
 ) -> Ensemble:
     pairs, updates = data[2].shape
-    size = chunk if _fused.on_cpu() else pairs
+    size = chunk if fused.on_cpu() else pairs
     arrays = (nets.layers, *data, *_lane_numbers(policy, data[2]))
     sums, rows, seen, turning, native, start, one, other = in_chunks(
         _lane_program(*kind, record), arrays, size, workers

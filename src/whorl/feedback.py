@@ -17,8 +17,9 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
-from whorl import _check, _small
+from whorl import _check
 from whorl._check import Numbers
+from whorl.fast import small
 from whorl.response import Response, need_matched
 from whorl.system import Fields, Matrix
 from whorl.turn import joint_skew, turned
@@ -111,7 +112,7 @@ class Leaky(SpectralLaw):
     def matrix(self, response: Response) -> Matrix:
         damped = self._damped(response)
         self._refuse_round_off(response, damped)
-        return _small.inverse(damped) if response.matched else jnp.linalg.inv(damped)
+        return small.inverse(damped) if response.matched else jnp.linalg.inv(damped)
 
     def check(self, response: Response) -> None:
         if _check.known(response, self.mu):
@@ -159,7 +160,7 @@ class Spectral(SpectralLaw):
 
     def matrix(self, response: Response) -> Matrix:
         need_matched(response, "a spectral law")
-        return _small.function(self.weight, response.reduced(), response.resolved())
+        return small.function(self.weight, response.reduced(), response.resolved())
 
 
 class Rotational(Law):

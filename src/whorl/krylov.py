@@ -19,7 +19,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from whorl import _check, _small
+from whorl import _check
+from whorl.fast import small
 from whorl.feedback import Leaky, SpectralLaw
 from whorl.response import Response, need_matched
 from whorl.system import Fields, Matrix
@@ -47,7 +48,7 @@ class Krylov(SpectralLaw):
         need_matched(response, "krylov")
         start = response.coordinates(error)
         most = min(self.most, start.shape[0])
-        weight, parameters = _small.hoisted(self.weight, start.dtype, most, _small.pairs(most))
+        weight, parameters = small.hoisted(self.weight, start.dtype, most, small.pairs(most))
         if parameters or not _check.known(response, error):
             return response.lift(_differentiable(self, response, start, most, weight, parameters))
         if not jnp.any(start != 0):
@@ -114,7 +115,7 @@ def _differentiable(
     response: Response,
     start: Float[Array, "n"],
     order: int,
-    weight: _small.Weight,
+    weight: small.Weight,
     parameters: tuple[Any, ...],
 ) -> Float[Array, "n"]:
     """The answer after `order` products, with a derivative."""
@@ -150,20 +151,20 @@ class _Seen(eqx.Module):
 
 def _seen(response: Response, start: Float[Array, "n"], order: int) -> _Seen:
     basis, tridiagonal = _lanczos(response, start, order)
-    values, vectors = _small.modes(tridiagonal, response.resolved())
+    values, vectors = small.modes(tridiagonal, response.resolved())
     return _Seen(values, basis.T @ vectors, jnp.linalg.norm(start) * vectors[0])
 
 
 @eqx.filter_custom_vjp
 def _applied(
-    moving: tuple[Response, Array, tuple[Any, ...]], weight: _small.Weight, order: int
+    moving: tuple[Response, Array, tuple[Any, ...]], weight: small.Weight, order: int
 ) -> Float[Array, "n"]:
     """r(K) e, as a function of the response, of e and of what r depends on."""
     return _forward(moving, weight, order)[0]
 
 
 def _forward(
-    moving: tuple[Response, Array, tuple[Any, ...]], weight: _small.Weight, order: int
+    moving: tuple[Response, Array, tuple[Any, ...]], weight: small.Weight, order: int
 ) -> tuple[Float[Array, "n"], _Seen]:
     response, start, parameters = moving
     seen = _seen(response, start, order)
@@ -179,13 +180,13 @@ def _backward(
     cotangent: Float[Array, "n"],
     _: Any,
     moving: Any,
-    weight: _small.Weight,
+    weight: small.Weight,
     order: int,
 ) -> Any:
     response, _, parameters = moving
     back = _seen(response, cotangent, order)
     terms = (
-        _small.divided(weight, back.values, seen.values, *parameters)
+        small.divided(weight, back.values, seen.values, *parameters)
         * back.shares[:, None]
         * seen.shares[None, :]
     )
@@ -244,6 +245,6 @@ def _refused(*_: Any) -> Any:
     )
 
 
-def _first_column(weight: _small.Weight, tridiagonal: Array, noise: float) -> Float[Array, "k"]:
-    values, vectors = _small.modes(tridiagonal, noise)
+def _first_column(weight: small.Weight, tridiagonal: Array, noise: float) -> Float[Array, "k"]:
+    values, vectors = small.modes(tridiagonal, noise)
     return vectors @ (weight(values) * vectors[0])

@@ -14,8 +14,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from whorl import _fused, baseline
-from whorl._programs import in_chunks, native_program
+from whorl import baseline
+from whorl.fast import fused
+from whorl.fast.programs import in_chunks, native_program
 from whorl.study import draws
 from whorl.study._frames import Table, product
 from whorl.study.arms import narrow
@@ -68,7 +69,7 @@ def _native(
     nets, x, y, _ = narrow(p, rows)
     settings = np.array([p.leak, every, *marks], dtype=float)
     numbers = np.column_stack([scale, np.broadcast_to(settings, (len(order), len(settings)))])
-    size = p.chunk if _fused.on_cpu() else len(order)
+    size = p.chunk if fused.on_cpu() else len(order)
     found = in_chunks(
         native_program(), (nets.layers, x, y, order, numbers), size, os.cpu_count() or 1
     )

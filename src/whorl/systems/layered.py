@@ -16,9 +16,9 @@ from jaxtyping import Array, Bool, Float
 
 from whorl import _check, _construct, _precision, simplex
 from whorl._check import Numbers
+from whorl.fast import wide
 from whorl.geometry import Simplex, block
 from whorl.system import Blocks, Matrix, System, Trace
-from whorl.systems import _wide
 
 Layer = Float[Array, "_out _in"]
 Flows = Float[Array, "samples _width"]
@@ -162,8 +162,8 @@ class Network(System):
             >>> [flow.shape for flow in net.trace(x).flows]
             [(6, 3), (6, 3), (6, 3)]
         """
-        single = inputs.shape[0] == 1 and _wide.is_wide(self.widths)
-        return Streams(self._flows(inputs), _wide.near_vertex(self.layers) if single else None)
+        single = inputs.shape[0] == 1 and wide.is_wide(self.widths)
+        return Streams(self._flows(inputs), wide.near_vertex(self.layers) if single else None)
 
     def _flows(self, inputs: Flows) -> tuple[Flows, ...]:
         flows = [inputs]
@@ -199,17 +199,15 @@ class Network(System):
         return tuple(field.T @ flow for field, flow in zip(fields, trace[:-1], strict=True))
 
     def velocities(self, trace: Trace, potential: Flows) -> tuple[Layer, ...]:
-        if _wide.is_wide(self.widths):
-            return _wide.velocities(self, trace.flows, pull_back(self.layers, potential))
+        if wide.is_wide(self.widths):
+            return wide.velocities(self, trace.flows, pull_back(self.layers, potential))
         return super().velocities(trace, potential)
 
     def answer(self, trace: Trace, potential: Flows) -> Flows:
-        if not _wide.is_wide(self.widths):
+        if not wide.is_wide(self.widths):
             return super().answer(trace, potential)
         behind = pull_back(self.layers, potential)
-        return _wide.either(
-            trace.near, _wide.answer, _wide.answer_single, self, trace.flows, behind
-        )
+        return wide.either(trace.near, wide.answer, wide.answer_single, self, trace.flows, behind)
 
     def jet(self, inputs: Flows, scores: Blocks) -> tuple[Flows, Flows, Flows]:
         first = [simplex.velocity(p, s) for p, s in zip(self.layers, scores, strict=True)]
@@ -223,9 +221,9 @@ class Network(System):
             return self.jet(inputs, self.scores(trace, drive))
 
         def fast(drive: Array) -> tuple[Flows, Flows, Flows]:
-            return _wide.jet_single(self, inputs, trace.flows, pull_back(self.layers, drive))
+            return wide.jet_single(self, inputs, trace.flows, pull_back(self.layers, drive))
 
-        return _wide.either(trace.near, careful, fast, potential)
+        return wide.either(trace.near, careful, fast, potential)
 
     def contributions(self, trace: Trace) -> Float[Array, "depth n n"]:
         """The sum of Eq. 13, layer by layer."""
@@ -260,7 +258,7 @@ class Network(System):
         """The layer sum; for wide layers, column by column from `answer`."""
         return (
             super().dense(trace)
-            if _wide.is_wide(self.widths)
+            if wide.is_wide(self.widths)
             else self.contributions(trace).sum(axis=0)
         )
 

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from whorl import _fused, _rollout_lanes, lanes
+from whorl.fast import fused, lanes, rollout
 
 BLOCK = 64  # pairs that walk together through the caches of one core
 
@@ -25,7 +25,7 @@ def lane_program(policy: str, gate: str, record: bool) -> Callable[..., Any]:
     them.
 
     Numbers are scale, omega and leak; a rollout adds its horizon, amounts and fractions, and three
-    tables: `_rollout_lanes.Foresight`.
+    tables: `rollout.Foresight`.
     """
 
     def block(
@@ -43,12 +43,8 @@ def lane_program(policy: str, gate: str, record: bool) -> Callable[..., Any]:
         if policy != "rollout":
             return lanes.train(layers, x, y, samples, order, turns, rule, record)
         amounts, fractions = numbers[4:, 0].reshape(2, -1)
-        plan = _rollout_lanes.Foresight(
-            amounts, fractions, numbers[3, 0].astype(jnp.int32), *tables
-        )
-        return _rollout_lanes.train(
-            layers, (x, y), samples, rest, (order, turns), rule, plan, record
-        )
+        plan = rollout.Foresight(amounts, fractions, numbers[3, 0].astype(jnp.int32), *tables)
+        return rollout.train(layers, (x, y), samples, rest, (order, turns), rule, plan, record)
 
     def chunk(layers: Sequence[Array], *given: Array) -> Any:
         x, y, order, turns, *more = (jnp.moveaxis(array, 0, -1) for array in given)
@@ -63,8 +59,8 @@ def lane_program(policy: str, gate: str, record: bool) -> Callable[..., Any]:
             turns,
             *more,
         )
-        work = _fused.whole(
-            lambda data: block_by_block(block, data) if _fused.on_cpu() else block(*data)
+        work = fused.whole(
+            lambda data: block_by_block(block, data) if fused.on_cpu() else block(*data)
         )
         sums, rows, turning, native, *losses = work(data)
         ends = ([jnp.moveaxis(layer, -1, 0) for layer in layers] for layers in (turning, native))
@@ -81,7 +77,7 @@ def lane_program(policy: str, gate: str, record: bool) -> Callable[..., Any]:
         ]
         return list(sums), list(kept), seen, *ends, *(loss + rest for loss in losses)
 
-    return jax.jit(chunk, compiler_options=_fused.compiler_options())
+    return jax.jit(chunk, compiler_options=fused.compiler_options())
 
 
 @functools.cache
@@ -96,9 +92,7 @@ def native_program() -> Callable[..., Any]:
     ) -> Array:
         rule = lanes.Rule(numbers[0], numbers[0], numbers[1], "native", "never")
         every, *marks = numbers[2:, 0].astype(jnp.int32)
-        return _rollout_lanes.native_losses(
-            layers, (x, y), samples, order, rule, jnp.stack(marks), every
-        )
+        return rollout.native_losses(layers, (x, y), samples, order, rule, jnp.stack(marks), every)
 
     def chunk(layers: Sequence[Array], *given: Array) -> Array:
         x, y, order, numbers = (jnp.moveaxis(array, 0, -1) for array in given)
@@ -111,12 +105,12 @@ def native_program() -> Callable[..., Any]:
             order,
             numbers,
         )
-        work = _fused.whole(
-            lambda data: block_by_block(block, data) if _fused.on_cpu() else block(*data)
+        work = fused.whole(
+            lambda data: block_by_block(block, data) if fused.on_cpu() else block(*data)
         )
         return (work(data) + rest[None]).T
 
-    return jax.jit(chunk, compiler_options=_fused.compiler_options())
+    return jax.jit(chunk, compiler_options=fused.compiler_options())
 
 
 def block_by_block(function: Callable[..., Any], data: Any) -> Any:

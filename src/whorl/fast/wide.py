@@ -16,7 +16,7 @@ sample, which never write a velocity down, cannot do that; they are taken where 
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -24,12 +24,20 @@ from jaxtyping import Array, Bool, Float
 
 from whorl import _check
 
-if TYPE_CHECKING:
-    from whorl.systems.layered import Network
-
 Layer = Float[Array, "_out _in"]
 Flows = Float[Array, "samples _width"]
 Driven = Float[Array, "1 _width"]
+
+
+@runtime_checkable
+class Layered(Protocol):
+    """What these kernels read of a network: one matrix and one row of rates per layer."""
+
+    @property
+    def layers(self) -> tuple[Array, ...]: ...
+    @property
+    def rates(self) -> tuple[Array, ...]: ...
+
 
 WIDE = 128  # from this width on, the layer sum of a response costs more than memory should hold
 NEAR = 1e-2  # a column this close to a vertex is centred twice
@@ -62,9 +70,7 @@ def either(
     return (careful if bool(near) else fast)(*values)
 
 
-def velocities(
-    net: "Network", flows: Sequence[Flows], behind: Sequence[Flows]
-) -> tuple[Layer, ...]:
+def velocities(net: Layered, flows: Sequence[Flows], behind: Sequence[Flows]) -> tuple[Layer, ...]:
     r"""The velocity $M J^\mathsf{T} v$ of every layer, with averages from the fields carried
     back.
     """
@@ -75,7 +81,7 @@ def velocities(
     )
 
 
-def answer(net: "Network", flows: Sequence[Flows], behind: Sequence[Flows]) -> Flows:
+def answer(net: Layered, flows: Sequence[Flows], behind: Sequence[Flows]) -> Flows:
     """K v: the velocities carried forward, their second centring on the way."""
     moved = jnp.zeros_like(flows[0])
     for layer, flow, (rough, excess) in zip(
@@ -86,7 +92,7 @@ def answer(net: "Network", flows: Sequence[Flows], behind: Sequence[Flows]) -> F
 
 
 def _roughly(
-    net: "Network", flows: Sequence[Flows], behind: Sequence[Flows]
+    net: Layered, flows: Sequence[Flows], behind: Sequence[Flows]
 ) -> list[tuple[Layer, Float[Array, "_in"]]]:
     """Velocities centred once, and what each column of them still sums to.
 
@@ -104,7 +110,7 @@ def _roughly(
     return result
 
 
-def answer_single(net: "Network", flows: Sequence[Flows], behind: Sequence[Flows]) -> Flows:
+def answer_single(net: Layered, flows: Sequence[Flows], behind: Sequence[Flows]) -> Flows:
     """K* v for one sample: two passes over each layer and nothing of a layer's size written."""
     before = (behind[0] @ net.layers[0], *behind[:-1])
     moved = jnp.zeros_like(flows[0])
@@ -118,7 +124,7 @@ def answer_single(net: "Network", flows: Sequence[Flows], behind: Sequence[Flows
 
 
 def jet_single(
-    net: "Network", inputs: Flows, driving: Sequence[Driven], behind: Sequence[Driven]
+    net: Layered, inputs: Flows, driving: Sequence[Driven], behind: Sequence[Driven]
 ) -> tuple[Flows, Flows, Flows]:
     r"""`layered.jet` along the exponential path that a potential on one sample drives.
 

@@ -21,10 +21,10 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from whorl import _check
-from whorl.response import Matrix
 
 LARGEST = 8
 NODES, SHARES = np.polynomial.legendre.leggauss(8)
+Matrix = Float[Array, "n n"]
 Weight = Callable[..., Float[Array, "n"]]
 
 

@@ -25,8 +25,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from whorl import _exponential
-from whorl._fused import keep
+from whorl.fast import exponential
+from whorl.fast.fused import keep
 
 
 class Columns(NamedTuple):
@@ -251,7 +251,7 @@ def span(potential: Array, flow: Array) -> Array:
 
 def growth(flow: Array, potential: Array, step: Array) -> tuple[Array, Array]:
     """Cosh and sinh of the exponents of a step."""
-    return _exponential.parts(flow[:, None] * (step[None, None] * potential)[:, :, None])
+    return exponential.parts(flow[:, None] * (step[None, None] * potential)[:, :, None])
 
 
 def stepped(columns: Columns, grown: Array) -> Columns:

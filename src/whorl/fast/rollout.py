@@ -14,8 +14,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from whorl._fused import keep
-from whorl.lanes import (
+from whorl.fast.fused import keep
+from whorl.fast.lanes import (
     Columns,
     Local,
     Rule,

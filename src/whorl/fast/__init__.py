@@ -1,0 +1,1 @@
+"""Kernels: what the library computes, said faster. Arrays in, arrays out."""
