@@ -76,7 +76,7 @@ def compared() -> list[tuple[str, str, int, float, float]]:
                 full_batch=full,
                 record=False,
             )
-            found = float(wh.loss(run.system, x_new, y_new, mean=True))
+            found = float(wh.loss(run.system, x_new, y_new))
             off = float(np.abs(np.asarray(run.system.layers[0]) - TRANSITIONS).max())
             rows.append((name, "all" if full else "one", run.driving, found, off))
     return rows

@@ -43,7 +43,7 @@ def even_differences(start: list[float], target: list[float]) -> np.ndarray:
     """
     net = wh.Network([np.array(start)[:, None]])
     differences = [
-        wh.even_difference(net, [[1.0]], [target], selected=0, size=step) for step in STEPS
+        wh.even_difference(net, [[1.0]], [target], selected=0, step=step) for step in STEPS
     ]
     return np.array([float(difference) for difference in differences])
 
@@ -155,7 +155,7 @@ def draw(straight: wh.Flow, turning: wh.Flow, path: Path) -> None:
     for (flow, colour, style, _), width in zip(styles, (4.0, 1.6), strict=True):
         losses.semilogy(
             flow.times,
-            flow.loss,
+            flow.total_loss,
             style,
             color=colour,
             linewidth=width,

@@ -55,7 +55,7 @@ def test_the_coefficient_is_the_one_the_paper_prints(name, value):
 def test_the_even_difference_scales_as_the_paper_prints(name, slope, error):
     differences = np.array(
         [
-            evened(*exact(name), selected=0, law=LAWS["repair"], size=jnp.asarray(size))
+            evened(*exact(name), selected=0, law=LAWS["repair"], step=jnp.asarray(size))
             for size in STEPS
         ]
     )
@@ -149,7 +149,7 @@ def test_the_even_difference_tends_to_the_coefficient():
     sizes = [1e-1, 1e-2, 1e-3]
     found = np.array(
         [
-            evened(net, INPUTS, TARGETS, selected=1, law=law, size=jnp.asarray(size))
+            evened(net, INPUTS, TARGETS, selected=1, law=law, step=jnp.asarray(size))
             / (size * 0.7) ** 2
             for size in sizes
         ]
@@ -172,7 +172,7 @@ def test_the_even_difference_is_that_of_three_exponential_steps(base):
         stepped = [oracle.exponential_step(p, s, size) for p, s in zip(layers, scores, strict=True)]
         losses.append(((TARGETS - oracle.predict(stepped, INPUTS)) ** 2).sum() / 6)
     law = wh.rotational(alpha, omega, base=LAWS[base].base)
-    found = evened(net, INPUTS, TARGETS, selected=1, law=law, size=jnp.asarray(size))
+    found = evened(net, INPUTS, TARGETS, selected=1, law=law, step=jnp.asarray(size))
     np.testing.assert_allclose(found, (losses[0] + losses[1]) / 2 - losses[2], rtol=1e-10)
 
 
@@ -233,7 +233,7 @@ def test_a_solved_task_has_no_curvature(base):
     found = curved(net, inputs, targets, selected=1, law=LAWS[base])
     for value in (found.displacement, found.bending, found.coefficient, found.ratio):
         np.testing.assert_array_equal(value, 0.0)
-    assert evened(net, inputs, targets, selected=1, law=LAWS[base], size=jnp.asarray(0.1)) == 0
+    assert evened(net, inputs, targets, selected=1, law=LAWS[base], step=jnp.asarray(0.1)) == 0
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ def test_an_overflow_is_refused_rather_than_returned():
 
 @pytest.mark.parametrize(
     "ask",
-    [wh.curvature, wh.turn_scores, lambda *data, **how: wh.even_difference(*data, **how, size=0.1)],
+    [wh.curvature, wh.turn_scores, lambda *data, **how: wh.even_difference(*data, **how, step=0.1)],
 )
 @pytest.mark.parametrize(
     ("change", "message"),
@@ -324,7 +324,7 @@ def test_bad_input_is_refused_in_one_sentence(ask, change, message):
 )
 def test_a_step_must_have_a_positive_size(size, message):
     with pytest.raises(ValueError, match=message):
-        wh.even_difference(*exact("below"), selected=0, size=size)
+        wh.even_difference(*exact("below"), selected=0, step=size)
 
 
 @pytest.mark.usefixtures("as_users_call_it")

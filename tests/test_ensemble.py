@@ -67,13 +67,15 @@ def assert_same(result, number, pair):
             np.testing.assert_allclose(layer[number], other, rtol=1e-12)
     for term in TERMS:
         np.testing.assert_allclose(
-            getattr(result.updates, term)[number], getattr(pair.updates.entry, term), atol=1e-15
+            getattr(result.updates.entry, term)[number],
+            getattr(pair.updates.entry, term),
+            atol=1e-15,
         )
     for ours, theirs in zip(
-        jax.tree.leaves(result.outcomes), jax.tree.leaves(pair.updates.outcome), strict=True
+        jax.tree.leaves(result.updates.outcome), jax.tree.leaves(pair.updates.outcome), strict=True
     ):
         np.testing.assert_allclose(ours[number], theirs, rtol=1e-11)
-    assert result.losses[0][number] == pytest.approx(float(pair.ledger.nonreciprocal), rel=1e-12)
+    assert result.final[0][number] == pytest.approx(float(pair.ledger.nonreciprocal), rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +106,7 @@ def test_every_pair_may_have_numbers_of_its_own(widths):
     scale, omega, leak = [0.05, 0.2, 0.1], [0.0, 1.5, 0.5], [0.3, 0.1, 0.02]
     law = wh.rotational(base=wh.leaky(leak))
     result = many(nets, data, wh.adaptive(scale, omega=omega, gate="always", law=law), record=True)
-    assert result.choices is None
+    assert result.updates is None or result.updates.choice is None
     for number in range(3):
         own = wh.rotational(base=wh.leaky(leak[number]))
         policy = wh.adaptive(scale[number], omega=omega[number], gate="always", law=own)
@@ -116,10 +118,10 @@ def test_a_policy_that_chooses_says_what_it_chose():
     nets, data = pairs_of(2, (3, 3), epochs=2)
     policy = wh.costate(0.2, horizon=2)
     result = many(nets, data, policy, record=True)
-    assert result.choices is not None
+    assert result.updates.choice is not None
     for number in range(2):
         np.testing.assert_array_equal(
-            result.choices[number], alone(nets, data, policy, number).updates.choice
+            result.updates.choice[number], alone(nets, data, policy, number).updates.choice
         )
 
 
@@ -232,8 +234,8 @@ def test_pairs_with_two_outputs_train_and_do_not_turn():
     nets, data = pairs_of(2, widths=(3, 2), epochs=2)
     result = many(nets, data, wh.native(0.2), record=True)
     assert_same(result, 1, alone(nets, data, wh.native(0.2), 1))
-    assert not np.any(result.sums.even)
-    assert not np.any(result.sums.handedness)
+    assert not np.any(result.ledger.sums.even)
+    assert not np.any(result.ledger.sums.handedness)
     with pytest.raises(
         ValueError,
         match="a policy that turns must have at least 3 outputs to turn one sample, but there are 2",
@@ -290,7 +292,7 @@ def test_a_pair_that_stops_does_not_disturb_the_others():
     pair = alone(nets, data, wh.adaptive(1.0, gate="always"), 2)
     assert result.completed.tolist() == [True, True, False, True]
     assert result.made[2] == pair.made < result.scheduled
-    assert np.isfinite(result.losses).all()
+    assert np.isfinite(np.asarray(result.final)).all()
     assert_same(result, 0, alone(nets, data, wh.adaptive(1.0, gate="always"), 0))
     assert "3 of 4 pairs completed" in str(result)
 

@@ -89,7 +89,7 @@ def test_it_is_the_library_under_another_name():
     for layer, wanted in zip(model.layers_, run.system.layers, strict=True):
         np.testing.assert_allclose(layer, wanted, rtol=0, atol=1e-13)
     np.testing.assert_allclose(model.predict(X), wh.predict(run.system, X), rtol=0, atol=1e-13)
-    assert model.loss_ == pytest.approx(float(run.loss), rel=1e-9)
+    assert model.loss_ == pytest.approx(float(run.final), rel=1e-9)
     assert model.n_iter_ == 200
     assert model.n_features_in_ == 4
 
@@ -164,7 +164,7 @@ def test_what_a_step_promises_is_what_a_short_step_keeps():
     net = wh.Network.random((4, 3), seed=3, floor=0.1)
     driven = wh.response(net, X)
     scores = driven.scores(wh.residual(net, X, Y) / len(X))
-    losses = [float(wh.loss(net.stepped(scores, size), X, Y, mean=True)) for size in (-1e-4, 1e-4)]
+    losses = [float(wh.loss(net.stepped(scores, size), X, Y)) for size in (-1e-4, 1e-4)]
     spread = ((Y - Y.mean(axis=0)) ** 2).sum() / (2 * len(Y))
     # A central difference of step 1e-4 is right to 1e-8 times a third derivative of order one.
     assert _promised(net, X, Y) == pytest.approx((losses[0] - losses[1]) / 2e-4 / spread, rel=1e-6)

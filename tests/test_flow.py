@@ -58,7 +58,7 @@ def test_repair_lets_every_identifiable_residual_decay_alike():
         rtol=0,
         atol=1e-10,
     )
-    np.testing.assert_allclose(path.loss, np.exp(-2 * TIMES) * path.loss[0], rtol=1e-9)
+    np.testing.assert_allclose(path.total_loss, np.exp(-2 * TIMES) * path.total_loss[0], rtol=1e-9)
     np.testing.assert_array_equal(path.times, TIMES + 5.0)
 
 
@@ -78,9 +78,9 @@ def test_a_column_under_the_direct_law_moves_as_an_outside_solver_says():
     np.testing.assert_allclose(path.system.layers[0][:, :, 0], outside.y.T, rtol=0, atol=1e-10)
     np.testing.assert_allclose(path.residual[:, 0], target - outside.y.T, rtol=0, atol=1e-10)
     np.testing.assert_allclose(
-        path.loss, np.sum((target - outside.y.T) ** 2, axis=1) / 2, rtol=0, atol=1e-10
+        path.total_loss, np.sum((target - outside.y.T) ** 2, axis=1) / 2, rtol=0, atol=1e-10
     )
-    assert (np.diff(path.loss) < 0).all()
+    assert (np.diff(path.total_loss) < 0).all()
     assert path.steps > 3
 
 
@@ -106,9 +106,9 @@ def test_a_flow_keeps_mass_and_support_and_follows_every_sample():
     np.testing.assert_allclose(
         wh.residual(last, INPUTS, TARGETS), path.residual[3], rtol=0, atol=1e-15
     )
-    np.testing.assert_allclose(wh.loss(last, INPUTS, TARGETS), path.loss[3], rtol=1e-13)
+    np.testing.assert_allclose(wh.total_loss(last, INPUTS, TARGETS), path.total_loss[3], rtol=1e-13)
     np.testing.assert_allclose(path.at(0).layers[0], net.layers[0], rtol=0, atol=1e-15)
-    assert (np.diff(path.loss) < 0).all()
+    assert (np.diff(path.total_loss) < 0).all()
     with pytest.raises(
         ValueError, match=r"number must be a whole number from 0 to 3, but it is 4$"
     ):
@@ -134,7 +134,7 @@ def test_a_short_exponential_step_is_the_flow_to_second_order():
 @pytest.mark.slow
 def test_a_spectral_law_flows_too():
     path = wh.flow(NETS[1], INPUTS, TARGETS, wh.spectral(jnp.sqrt), TIMES, selected=3)
-    assert (np.diff(path.loss) < 0).all()
+    assert (np.diff(path.total_loss) < 0).all()
 
 
 def test_a_flow_that_cannot_arrive_says_so():

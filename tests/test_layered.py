@@ -278,10 +278,10 @@ def test_residuals_sum_to_zero_for_each_sample(problem):
 def test_the_loss_is_half_the_squared_residual_in_sum_or_mean():
     net = wh.Network.random(WIDTHS, seed=1)
     error = TARGETS - oracle.predict(oracle.arrays(net)[0], INPUTS)
-    np.testing.assert_allclose(wh.loss(net, INPUTS, TARGETS), (error**2).sum() / 2, rtol=1e-14)
     np.testing.assert_allclose(
-        wh.loss(net, INPUTS, TARGETS, mean=True), (error**2).sum() / 6, rtol=1e-14
+        wh.total_loss(net, INPUTS, TARGETS), (error**2).sum() / 2, rtol=1e-14
     )
+    np.testing.assert_allclose(wh.loss(net, INPUTS, TARGETS), (error**2).sum() / 6, rtol=1e-14)
 
 
 def test_parameters_are_listed_column_after_column_and_back():

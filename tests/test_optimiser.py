@@ -72,7 +72,7 @@ def test_reciprocal_is_the_native_learner_under_the_direct_law():
     )
     assert (
         distance(
-            trained(optimiser.reciprocal(0.3, RATES), LAYERS, pair.schedule), pair.native.layers
+            trained(optimiser.descending(0.3, RATES), LAYERS, pair.schedule), pair.native.layers
         )
         < 1e-14
     )
@@ -91,7 +91,7 @@ def test_rotational_is_the_learner_that_always_turns(single):
         seed=5,
         turns=turns,
     )
-    turning = optimiser.rotational(predict, 0.3, alpha=0.7, omega=2.0, mu=0.05, rates=RATES)
+    turning = optimiser.turning(predict, 0.3, alpha=0.7, omega=2.0, mu=0.05, rates=RATES)
     assert (
         distance(
             trained(optax.chain(optax.clip(1.0), turning), LAYERS, pair.schedule, single, more=1),
@@ -132,7 +132,7 @@ def turned(inputs, targets, omega):
 def test_a_sense_may_be_fixed_or_given_with_an_update(sense):
     wanted = turned(X[4], Y[4], 0.5 * sense)
     for fixed, given in ((sense, None), (-sense, sense), (None, sense)):
-        turning = optimiser.rotational(predict, 0.3, omega=0.5, rates=RATES, turn=fixed)
+        turning = optimiser.turning(predict, 0.3, omega=0.5, rates=RATES, turn=fixed)
         updates, state = jax.jit(turning.update)(
             LAYERS, turning.init(LAYERS), LAYERS, inputs=X[4], targets=Y[4], turn=given
         )
@@ -141,7 +141,7 @@ def test_a_sense_may_be_fixed_or_given_with_an_update(sense):
 
 
 def test_a_batch_is_answered_through_its_joint_response():
-    turning = optimiser.rotational(predict, 0.3, omega=0.5, rates=RATES)
+    turning = optimiser.turning(predict, 0.3, omega=0.5, rates=RATES)
     updates, _ = jax.jit(turning.update)(LAYERS, turning.init(LAYERS), LAYERS, inputs=X, targets=Y)
     assert distance(optax.apply_updates(LAYERS, updates), turned(X, Y, 0.5)) < 1e-14
 
@@ -150,10 +150,10 @@ def test_a_batch_is_answered_through_its_joint_response():
 def test_a_thousand_updates_conserve_mass_support_and_positivity(kind):
     order = np.random.default_rng(0).integers(0, 6, size=1000)
     if kind == "reciprocal":
-        final = trained(optimiser.reciprocal(2.0, RATES), LAYERS, order)
+        final = trained(optimiser.descending(2.0, RATES), LAYERS, order)
     else:
         final = trained(
-            optimiser.rotational(predict, 2.0, omega=4.0, rates=RATES), LAYERS, order, more=1
+            optimiser.turning(predict, 2.0, omega=4.0, rates=RATES), LAYERS, order, more=1
         )
     assert distance(final, LAYERS) > 0.1
     for before, after in zip(LAYERS, final, strict=True):
@@ -185,7 +185,7 @@ def test_a_nonlinear_model_with_a_tree_of_parameters_learns():
     }
     teacher = jax.tree.map(lambda p: jnp.roll(p, 1, axis=0), params)
     targets = mixed(teacher, X)
-    turning = optimiser.rotational(mixed, 0.3, omega=0.3, mu=0.01)
+    turning = optimiser.turning(mixed, 0.3, omega=0.3, mu=0.01)
 
     @jax.jit
     def run(params):
@@ -224,7 +224,7 @@ def test_a_nonlinear_model_is_answered_through_its_own_jacobian():
         (jac.T @ gain @ (error + way * error @ oracle.three_port().T).ravel()).reshape(3, 3)
         for way in (1, -1)
     )
-    turning = optimiser.rotational(model, 0.3, mu=0.2, turn=-1)
+    turning = optimiser.turning(model, 0.3, mu=0.2, turn=-1)
     updates, _ = jax.jit(turning.update)(p, turning.init(p), p, inputs=x, targets=y)
     assert (
         distance(optax.apply_updates(p, updates), stepped([np.asarray(p)], [plus], [minus], 0.3))
@@ -237,7 +237,7 @@ def test_the_envelope_shortens_the_step_of_a_wide_score_on_the_support():
     # range counts.
     slopes = [np.zeros((3, 3)), np.zeros((3, 3))]
     slopes[0][0, 2], slopes[0][2, 1], slopes[0][0, 0] = -1e3, 1e3, -8.0
-    straight = optimiser.reciprocal(0.4)
+    straight = optimiser.descending(0.4)
     updates, _ = jax.jit(straight.update)(
         [jnp.asarray(slope) for slope in slopes], straight.init(LAYERS), LAYERS
     )
@@ -256,9 +256,9 @@ def test_the_envelope_shortens_the_step_of_a_wide_score_on_the_support():
 )
 def test_any_tree_of_parameters_will_do(wrap):
     params, grads = wrap(LAYERS), wrap(GRADS)
-    plain = optimiser.reciprocal(0.3, RATES)
+    plain = optimiser.descending(0.3, RATES)
     wanted, _ = jax.jit(plain.update)(GRADS, plain.init(LAYERS), LAYERS)
-    transformation = optimiser.reciprocal(0.3, wrap(RATES))
+    transformation = optimiser.descending(0.3, wrap(RATES))
     updates, _ = jax.jit(transformation.update)(grads, transformation.init(params), params)
     assert jax.tree.structure(updates) == jax.tree.structure(params)
     assert distance(updates, wanted) == 0
@@ -269,7 +269,7 @@ def test_one_rate_scales_the_score_and_single_precision_stays():
     grads = [slope.astype(jnp.float32) for slope in GRADS]
     results = []
     for rate, scale in ((0.5, 0.2), (1.0, 0.1)):
-        transformation = optimiser.reciprocal(scale, rate)
+        transformation = optimiser.descending(scale, rate)
         results.append(
             jax.jit(transformation.update)(grads, transformation.init(params), params)[0]
         )
@@ -281,49 +281,49 @@ def test_one_rate_scales_the_score_and_single_precision_stays():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: optimiser.reciprocal(0.0), "scale must be greater than 0, but it is 0"),
+        (lambda: optimiser.descending(0.0), "scale must be greater than 0, but it is 0"),
         (
-            lambda: optimiser.rotational(predict, 0.1, mu=0.0),
+            lambda: optimiser.turning(predict, 0.1, mu=0.0),
             "mu must be greater than 0, but it is 0",
         ),
         (
-            lambda: optimiser.rotational(predict, 0.1, turn=2),
+            lambda: optimiser.turning(predict, 0.1, turn=2),
             r"turn must be \+1 or -1, or left out to alternate, but it is 2",
         ),
         (
-            lambda: optimiser.reciprocal(0.1).update(LAYERS, optax.EmptyState()),
+            lambda: optimiser.descending(0.1).update(LAYERS, optax.EmptyState()),
             "params must be given to update, .* but there are none",
         ),
         (
-            lambda: optimiser.reciprocal(0.1).init({"a": X * 0.5}),
+            lambda: optimiser.descending(0.1).init({"a": X * 0.5}),
             r"columns of params\['a'\] must sum to 1, but column 0 sums to ",
         ),
         (
-            lambda: optimiser.reciprocal(0.1).init(jnp.array([0.5, 0.6])),
+            lambda: optimiser.descending(0.1).init(jnp.array([0.5, 0.6])),
             "columns of params must sum to 1, but its column sums to 1.1",
         ),
         (
-            lambda: optimiser.reciprocal(0.1).init([jnp.array([[1.5], [-0.5]])]),
+            lambda: optimiser.descending(0.1).init([jnp.array([[1.5], [-0.5]])]),
             r"params\[0\] must be non-negative, but entry \(1, 0\) is -0.5",
         ),
         (
-            lambda: optimiser.reciprocal(0.1).init([jnp.array(1.0)]),
+            lambda: optimiser.descending(0.1).init([jnp.array(1.0)]),
             r"params\[0\] must have 1 axes, but its shape is \(\)",
         ),
         (
-            lambda: optimiser.reciprocal(0.1).init([]),
+            lambda: optimiser.descending(0.1).init([]),
             "params must hold arrays of one floating type, but the types are none",
         ),
         (
-            lambda: optimiser.reciprocal(0.1, [1.0]).init(LAYERS),
+            lambda: optimiser.descending(0.1, [1.0]).init(LAYERS),
             "rates must be one number or a tree like the parameters, .*, but they are ",
         ),
         (
-            lambda: optimiser.reciprocal(0.1, [1.0, np.ones(2)]).init(LAYERS),
+            lambda: optimiser.descending(0.1, [1.0, np.ones(2)]).init(LAYERS),
             r"rates of params\[1\] must be one number or one a column, \(3,\)",
         ),
         (
-            lambda: optimiser.reciprocal(0.1, -1.0).init(LAYERS),
+            lambda: optimiser.descending(0.1, -1.0).init(LAYERS),
             r"rates of params\[0\] must be positive, but the smallest is -1",
         ),
     ],
@@ -349,7 +349,7 @@ def test_bad_input_is_refused_in_one_sentence(call, message):
     ],
 )
 def test_a_turning_update_refuses_what_it_cannot_use(given, message):
-    turning = optimiser.rotational(predict, 0.1)
+    turning = optimiser.turning(predict, 0.1)
     with pytest.raises(ValueError, match=message):
         # Refused while tracing: nothing has to be compiled for that.
         jax.eval_shape(lambda: turning.update(LAYERS, turning.init(LAYERS), LAYERS, **given))
@@ -357,7 +357,7 @@ def test_a_turning_update_refuses_what_it_cannot_use(given, message):
 
 def test_a_turn_needs_three_outputs():
     params = [jnp.full((2, 3), 0.5)]
-    turning = optimiser.rotational(predict, 0.1)
+    turning = optimiser.turning(predict, 0.1)
     with pytest.raises(
         ValueError,
         match=r"predict must return \(out,\) or \(samples, out\) with at least 3 outputs, but its shape is \(6, 2\)",

@@ -145,7 +145,7 @@ PLAIN = {
         wh.learn(net, x, y, rule=wh.boundary(wh.leaky(0.5)), scale=0.05, schedule=[0, 1, 2]).system
     ),
     "even_difference": lambda net, x, y, v: wh.even_difference(
-        net, x, y, selected=0, size=1.0, law=wh.rotational(base=wh.leaky(0.5))
+        net, x, y, selected=0, step=1.0, law=wh.rotational(base=wh.leaky(0.5))
     ),
     "train_many": lambda net, x, y, v: (
         wh.train_many(

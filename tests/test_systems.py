@@ -274,11 +274,11 @@ def test_a_system_of_ones_own_is_certified_trained_and_accounted_for():
     assert float(pair.ledger.native) < float(pair.ledger.start)
     np.testing.assert_allclose(pair.native.shares.sum(axis=0), 1.0, rtol=1e-14)
     path = wh.flow(system, inputs, targets, wh.leaky(0.1), [0.0, 1.0])
-    assert float(path.loss[1]) < float(path.loss[0])
+    assert float(path.total_loss[1]) < float(path.total_loss[0])
     run = wh.learn(
         system, inputs, targets, rule=wh.gauss_newton(0.1), scale=0.5, epochs=20, full_batch=True
     )
-    assert float(run.loss) < float(run.start)
+    assert float(run.final) < float(run.start)
 
 
 def test_gauss_newton_is_the_leaky_law_for_every_geometry():
@@ -299,7 +299,7 @@ def test_the_coefficient_of_a_mixed_system_is_the_limit_of_finite_steps():
     found = wh.curvature(system, inputs, targets, selected=0, law=law)
     sizes = (1e-2, 5e-3)
     seen = [
-        float(wh.even_difference(system, inputs, targets, selected=0, size=size, law=law)) / size**2
+        float(wh.even_difference(system, inputs, targets, selected=0, step=size, law=law)) / size**2
         for size in sizes
     ]
     # Twice the finer less the coarser takes out what is linear in the size.

@@ -62,7 +62,7 @@ def trained(policy):
 
 def learned(rule, layers=NET.layers, scale=0.2, **given):
     run = wh.learn(NET.with_blocks(layers), X, Y, rule=rule, scale=scale, epochs=2, seed=0, **given)
-    return run.system.layers, run.loss
+    return run.system.layers, run.final
 
 
 class Case(NamedTuple):
@@ -106,7 +106,7 @@ def pairs_trained(layers):
     data = (jnp.stack([X, X]), jnp.stack([Y, Y]))
     return wh.train_many(
         nets, *data, policy=wh.native(0.1), schedule=[[0, 1]] * 2, turns=[[1, 1]] * 2
-    ).losses
+    ).final
 
 
 CASES = {
@@ -143,7 +143,7 @@ CASES = {
         )
     ),
     "even_difference": over_number(
-        lambda size: wh.even_difference(NET, X, Y, selected=0, size=size)
+        lambda size: wh.even_difference(NET, X, Y, selected=0, step=size)
     ),
     "exponentiated_gradient": over_layers(
         lambda layers: learned(wh.exponentiated_gradient(), layers)

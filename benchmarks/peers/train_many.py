@@ -39,7 +39,7 @@ def run(layers, inputs, targets, schedule, turns, policy=POLICY, record=True):
         turns=turns,
         record=record,
     )
-    account = result.updates if record else result.sums
+    account = result.ledger.updates if record else result.ledger.sums
     ledger = np.stack(
         [
             np.asarray(term)

@@ -44,13 +44,14 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float, Int
 
 from whorl import _check
-from whorl._check import Count, Flag, Numbers, Order
+from whorl._check import Count, Numbers, Order
 from whorl.feedback import Law
 from whorl.policy import Scores, envelope
 from whorl.response import jacobian, response
+from whorl.results import Result
 from whorl.schedule import drawn
 from whorl.system import Fields, System, checked_data, unravel
-from whorl.trajectory import first, how_it_ended, mean_loss
+from whorl.trajectory import first, mean_loss
 
 
 class Rule(eqx.Module):
@@ -67,9 +68,9 @@ class Rule(eqx.Module):
     def scores(self, system: System, inputs: Array, residual: Fields) -> Scores:
         """One score an entry, rates included."""
 
-    def move(self, system: System, scores: Scores, size: ArrayLike) -> System:
+    def move(self, system: System, scores: Scores, step: ArrayLike) -> System:
         """The system after a step; exponential, unless the rule says otherwise."""
-        return system.stepped(scores, size)
+        return system.stepped(scores, step)
 
 
 class Boundary(Rule):
@@ -98,10 +99,10 @@ class NaturalGradient(ExponentiatedGradient):
     The gradient's score, moved along the metric's own geodesic.
     """
 
-    def move(self, system: System, scores: Scores, size: ArrayLike) -> System:
+    def move(self, system: System, scores: Scores, step: ArrayLike) -> System:
         parts = zip(system.geometries, system.blocks, scores, strict=True)
         return system.with_blocks(
-            [kind.geodesic(point, score, size) for kind, point, score in parts]
+            [kind.geodesic(point, score, step) for kind, point, score in parts]
         )
 
 
@@ -134,8 +135,11 @@ class GaussNewton(Rule):
         )
 
 
-class Run(eqx.Module):
+class Run(Result):
     """One learner after its last update.
+
+    Its names are those of every `whorl.Result`; `losses` and `steps` are None where
+    `record=False`.
 
     Examples:
         >>> run = wh.learn(net, x, y, rule=wh.exponentiated_gradient(), scale=0.2, epochs=2, seed=0)
@@ -144,8 +148,8 @@ class Run(eqx.Module):
     """
 
     system: Any  # what learned, at its end
-    start: Float[Array, ""]  # loss before the first update, mean over samples as everywhere here
-    loss: Float[Array, ""]  # after the last
+    start: Float[Array, ""]  # loss before the first update
+    final: Float[Array, ""]  # loss after the last
     losses: Float[Array, "made"] | None  # after every update, where they were kept
     steps: Float[Array, "made"] | None  # the size of every update, where they were kept
     schedule: Order
@@ -153,21 +157,15 @@ class Run(eqx.Module):
     made: Count  # updates made before the end, or before it stopped
 
     @property
-    def completed(self) -> Flag:
-        """Whether every scheduled update was made."""
-        return self.made == self.schedule.shape[-1]
-
-    @property
-    def status(self) -> str:
-        """How the run ended, in words."""
-        return how_it_ended(self.made, self.schedule.size)
+    def scheduled(self) -> int:
+        return self.schedule.shape[-1]
 
     def __str__(self) -> str:
-        work = f"{self.driving} residual{'s' if self.driving > 1 else ''} an update"
-        return f"{self.status}, {work}; loss {float(self.start):.6e} -> {float(self.loss):.6e}"
+        work = f"{self.driving} residual{'s' if self.driving > 1 else ''} per update"
+        return f"{self.status}, {work}; loss {float(self.start):.6e} -> {float(self.final):.6e}"
 
 
-class State(eqx.Module):
+class LearnerState(eqx.Module):
     """What the next update needs."""
 
     system: System
@@ -242,7 +240,7 @@ def learn(
 
     Examples:
         >>> run = wh.learn(net, x, y, rule=wh.exponentiated_gradient(), scale=0.2, epochs=2, seed=0)
-        >>> bool(run.loss < run.start)
+        >>> bool(run.final < run.start)
         True
     """
     inputs, targets = checked_data(system, inputs, targets)
@@ -253,7 +251,7 @@ def learn(
         )
     size = _check.scalar("scale", scale, above=0.0)
     order = _order(inputs.shape[0], epochs, seed, schedule, full_batch)
-    start = State(system, jnp.zeros((), dtype=jnp.int32), jnp.ones((), dtype=bool))
+    start = LearnerState(system, jnp.zeros((), dtype=jnp.int32), jnp.ones((), dtype=bool))
     # Samples that only wait for their turn may be padded; those that are all read at every update
     # may not.
     rows = (inputs, targets) if full_batch or record else (_padded(inputs), _padded(targets))
@@ -276,8 +274,8 @@ def learn(
 
 
 def update(
-    rule: Rule, inputs: Array, targets: Array, state: State, scale: Array
-) -> tuple[State, Float[Array, ""]]:
+    rule: Rule, inputs: Array, targets: Array, state: LearnerState, scale: Array
+) -> tuple[LearnerState, Float[Array, ""]]:
     """One update driven by the residuals of these samples, and its step."""
     now = state.system
     scores = rule.scores(now, inputs, targets - now.outputs(inputs))
@@ -286,7 +284,9 @@ def update(
     # The learner stays where it is once a block would leave its geometry.
     sound = now.kept(moved)
     kept = jax.tree.map(
-        lambda new, old: jnp.where(sound, new, old), State(moved, state.number + 1, sound), state
+        lambda new, old: jnp.where(sound, new, old),
+        LearnerState(moved, state.number + 1, sound),
+        state,
     )
     return eqx.tree_at(lambda reached: reached.running, kept, sound), size
 
@@ -296,26 +296,26 @@ def _run(
     rule: Rule,
     inputs: Array,
     targets: Array,
-    start: State,
+    start: LearnerState,
     scale: Array,
     order: Array,
     count: Array,
     full_batch: bool,
     record: bool,
-) -> tuple[State, tuple[Array, ...] | None]:
+) -> tuple[LearnerState, tuple[Array, ...] | None]:
     """Make updates until the schedule ends or the learner stops.
 
     `order` is padded, and `count` of its entries are meant.
     """
 
-    def make(before: State, sample: Array) -> tuple[State, tuple[Array, ...] | None]:
+    def make(before: LearnerState, sample: Array) -> tuple[LearnerState, tuple[Array, ...] | None]:
         rows = (
             (inputs, targets) if full_batch else (inputs[sample][None, :], targets[sample][None, :])
         )
         state, size = update(rule, *rows, before, scale)
         return state, (mean_loss(state.system, inputs, targets), size) if record else None
 
-    def skip(state: State, _sample: Array) -> tuple[State, tuple[Array, ...] | None]:
+    def skip(state: LearnerState, _sample: Array) -> tuple[LearnerState, tuple[Array, ...] | None]:
         return state, (jnp.zeros((), dtype=inputs.dtype),) * 2 if record else None
 
     # A scan, since a loop of open length has no reverse mode; what is left of it after the end

@@ -35,9 +35,9 @@ class Curvature(eqx.Module):
     bending: Fields  # H_V, for every sample
     coefficient: Float[Array, ""]  # Q of Eq. 25: below zero, the turn lowers the mean loss
     ratio: Float[Array, ""]  # chi_s of Eq. 27: above one, predict a negative coefficient
-    roundoff: Float[
-        Array, ""
-    ]  # what of the coefficient the difference of its two terms may have left
+    # what of the coefficient the difference of its two terms may have left
+    roundoff: Float[Array, ""]
+    law: Rotational  # what made the turn
 
     @property
     def favourable(self) -> bool:
@@ -63,17 +63,18 @@ class Curvature(eqx.Module):
         return bool(self.ratio > 1)
 
     def __str__(self) -> str:
+        through = f"through {type(self.law.base).__name__.lower()}"
         if self.neutral:
             return (
-                "To second order a small turn would neither raise nor lower the mean loss: "
-                f"coefficient {float(self.coefficient):.7g}, "
+                f"To second order a small turn {through} would neither raise nor lower the mean "
+                f"loss: coefficient {float(self.coefficient):.7g}, "
                 f"within its round-off {float(self.roundoff):.3g}; the driving sample's ratio is "
                 f"{float(self.ratio):.4g}."
             )
         effect = "lower" if self.favourable else "raise"
         forecast = "agrees" if self.predicted == self.favourable else "disagrees"
         return (
-            f"A small turn would {effect} the mean loss: coefficient "
+            f"A small turn {through} would {effect} the mean loss: coefficient "
             f"{float(self.coefficient):.7g}; "
             f"the driving sample's ratio {float(self.ratio):.4g} {forecast}."
         )
@@ -84,7 +85,7 @@ def turn_scores(
     inputs: Numbers,
     targets: Numbers,
     *,
-    selected: int | None,
+    selected: int | None = None,
     law: Rotational | None = None,
 ) -> tuple[Scores, Scores]:
     r"""The reciprocal and the unit rotational score, $s^0$ and $s^1$, driven by the selected sample
@@ -104,7 +105,7 @@ def turn_velocities(
     inputs: Numbers,
     targets: Numbers,
     *,
-    selected: int | None,
+    selected: int | None = None,
     law: Rotational | None = None,
 ) -> tuple[Scores, Scores]:
     r"""How every block moves under the two scores, for a column $U = Q(p)s^0$ and $V = Q(p)s^1$
@@ -137,20 +138,34 @@ def curvature(
     inputs: Numbers,
     targets: Numbers,
     *,
-    selected: int | None,
+    selected: int | None = None,
     law: Rotational | None = None,
 ) -> Curvature:
-    """Would a turn help here?
+    r"""Would a turn help here? The coefficient $\mathcal{Q}$ of Eq. 25 and the ratio of Eq. 27.
 
-    `selected` names the sample that drives the turn; None lets all of them.
+    **The law matters.** Left out, it is `rotational()`, the exact turn through the repair of the
+    response, as in the paper's examples and its threshold study. Policies gate on their own law,
+    which is `rotational(base=leaky(0.1))` unless told otherwise, as in its horizon study: to see
+    what a policy sees, hand `law=policy.law` in. The printed sentence names the law.
 
-    `law` makes the scores: `rotational()` through the repair of the response by default, or
-    `rotational(base=leaky(mu))`.
+    Args:
+        system: What learns.
+        inputs: One row per sample, `(samples, in)`.
+        targets: One row per sample, `(samples, out)`.
+        selected: The sample that drives the turn; None, the default everywhere, lets all of them.
+        law: What makes the scores, `rotational(...)`.
+
+    Returns:
+        Coefficient, ratio, and displacement and bending of every sample. Print it.
+
+    Raises:
+        ValueError: Where the data do not fit the system, or the law cannot turn through its
+            response.
 
     Examples:
         >>> print(wh.curvature(wh.Network([[[0.1], [0.1], [0.8]]]), [[1.0]], [[0.3, 0.4, 0.3]], selected=0))
-        A small turn would lower the mean loss: coefficient -0.9271875; the driving sample's ratio
-            5.88 agrees.
+        A small turn through repair would lower the mean loss: coefficient -0.9271875; the driving
+            sample's ratio 5.88 agrees.
     """
     inputs, targets = checked_data(system, inputs, targets)
     law = rotational() if law is None else law
@@ -160,7 +175,12 @@ def curvature(
     terms = (jnp.sum(displacement**2) + jnp.sum(jnp.abs(error * bending))) / (2 * inputs.shape[0])
     roundoff = _precision.noise(system.dtype, error.size, *system.lengths) * terms
     result = Curvature(
-        displacement, bending, coefficient, _ratio(error, displacement, bending, selected), roundoff
+        displacement,
+        bending,
+        coefficient,
+        _ratio(error, displacement, bending, selected),
+        roundoff,
+        law,
     )
     _check.finite("the curvature", result)
     return result
@@ -171,29 +191,29 @@ def even_difference(
     inputs: Numbers,
     targets: Numbers,
     *,
-    selected: int | None,
-    size: ArrayLike,
+    step: ArrayLike,
+    selected: int | None = None,
     law: Rotational | None = None,
 ) -> Float[Array, ""]:
     r"""The mean loss after the two turns less the mean loss after the reciprocal step, at a finite
     step (left side of Eq. 24).
 
-    Divided by $\eta^2\Omega^2$ it tends to the coefficient. `size` is the step; the law's `omega`
+    Divided by $\eta^2\Omega^2$ it tends to the coefficient. `step` is the step; the law's `omega`
     is the amount of turning.
 
     Examples:
         >>> start = wh.Network([[[0.1], [0.1], [0.8]]])
-        >>> round(float(wh.even_difference(start, [[1.0]], [[0.3, 0.4, 0.3]], selected=0, size=1e-3)) / 1e-6, 3)
+        >>> round(float(wh.even_difference(start, [[1.0]], [[0.3, 0.4, 0.3]], selected=0, step=1e-3)) / 1e-6, 3)
         -0.927
     """
     inputs, targets = checked_data(system, inputs, targets)
-    size = _check.scalar("size", size, above=0.0)
+    step = _check.scalar("step", step, above=0.0)
     law = rotational() if law is None else law
     straight, turning = _turn_scores(system, inputs, targets, selected, law)
 
     def after(amount: ArrayLike) -> Array:
         scores = [s0 + amount * s1 for s0, s1 in zip(straight, turning, strict=True)]
-        return loss(system.stepped(scores, size), inputs, targets, mean=True)
+        return loss(system.stepped(scores, step), inputs, targets)
 
     difference = (after(law.omega) + after(-law.omega)) / 2 - after(0.0)
     _check.finite("the even difference", difference)

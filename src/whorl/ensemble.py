@@ -16,7 +16,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Int
 
 from whorl import _check
 from whorl._check import Numbers
@@ -25,18 +25,9 @@ from whorl.fast.exponential import REACH
 from whorl.fast.programs import BLOCK, in_chunks
 from whorl.fast.programs import lane_program as _lane_program
 from whorl.feedback import Leaky
-from whorl.foresight import Rollout
-from whorl.ledger import TERMS, Entry, Outcome
-from whorl.policy import (
-    Adaptive,
-    Native,
-    Policy,
-    StepMatched,
-    always,
-    check_turn,
-    curvature_gate,
-    never,
-)
+from whorl.ledger import Entry, Ledger, Outcome
+from whorl.policy import GATES, Policy, check_turn
+from whorl.results import Coupled, Info
 from whorl.schedule import checked_order, checked_turns
 from whorl.systems.layered import Network
 from whorl.trajectory import begin, run, train
@@ -45,8 +36,11 @@ CHUNK = 256  # pairs of one call, and a part of a result's identity: last bits d
 GENERAL_CHUNK = 64
 
 
-class Ensemble(eqx.Module):
+class Ensemble(Coupled):
     """The ends of many coupled pairs and their accounts; every array has a leading axis, the pairs.
+
+    Its names are those of every `whorl.Result`; `updates` and `losses` are None where
+    `record=False`.
 
     Examples:
         >>> nets = wh.stack([net, net])
@@ -58,41 +52,10 @@ class Ensemble(eqx.Module):
 
     nonreciprocal: Network
     native: Network
-    sums: Entry
-    updates: Entry | None  # (pairs, updates), where they were kept
-    outcomes: Outcome | None  # likewise
-    choices: Int[np.ndarray, "pairs updates"] | None  # likewise, of policies that pick from a list
-    start: Float[np.ndarray, "pairs"]
-    losses: tuple[Float[np.ndarray, "pairs"], Float[np.ndarray, "pairs"]]  # nonreciprocal, native
+    ledger: Ledger
+    updates: Info | None  # (pairs, updates), where they were kept
     made: Int[np.ndarray, "pairs"]  # updates made before the end, or before a pair stopped
     scheduled: int = eqx.field(static=True)
-
-    @property
-    def gap(self) -> Float[np.ndarray, "pairs"]:
-        """Final loss of each nonreciprocal learner less that of its native twin."""
-        return self.losses[0] - self.losses[1]
-
-    @property
-    def completed(self) -> Bool[np.ndarray, "pairs"]:
-        """Which pairs made every scheduled update."""
-        return self.made == self.scheduled
-
-    @property
-    def closure(self) -> Float[np.ndarray, "pairs"]:
-        """How far each account is from its gap, relative to the largest loss involved."""
-        size = np.maximum(np.maximum(*self.losses), np.maximum(self.start, np.finfo(float).tiny))
-        return np.abs(np.asarray(self.sums.total) - self.gap) / size
-
-    def __str__(self) -> str:
-        means = ", ".join(
-            f"{term} {np.mean(np.asarray(getattr(self.sums, term))):+.4e}" for term in TERMS
-        )
-        return (
-            f"{int(self.completed.sum())} of {len(self.start)} pairs completed {self.scheduled} "
-            "updates\n"
-            f"mean gap {self.gap.mean():+.4e} = {means}\nlargest closure residual "
-            f"{self.closure.max():.1e}"
-        )
 
 
 def stack(nets: Sequence[Network]) -> Network:
@@ -201,15 +164,9 @@ def _checked_data(
 
 
 def _lane_kind(nets: Network, policy: Policy) -> tuple[str, str] | None:
-    """The names under which `lanes` knows this policy, if it can do the work at all."""
+    """The names under which the kernels know this policy and its gate, if they can do the work."""
     law = policy.law
-    kinds = {
-        Native: "native",
-        StepMatched: "step_matched",
-        Adaptive: "adaptive",
-        Rollout: "rollout",
-    }
-    gates = {curvature_gate: "curvature", always: "always", never: "never"}
+    kernel = vars(type(policy)).get("kernel")  # its own: a subclass may decide otherwise
     fits = (
         all(layer.shape[1:] == (3, 3) for layer in nets.layers)
         and nets.dtype == np.float64
@@ -221,12 +178,8 @@ def _lane_kind(nets: Network, policy: Policy) -> tuple[str, str] | None:
         and all(bool(jnp.all(layer > 0)) for layer in nets.layers)
         and all(bool(jnp.all(rate == 1)) for rate in nets.rates)
     )
-    gate: Any = policy.gate
-    return (
-        (kinds[type(policy)], gates[gate])
-        if fits and type(policy) in kinds and gate in gates
-        else None
-    )
+    gate = next((name for name, one in GATES.items() if one is policy.gate), None)
+    return (kernel, gate) if fits and kernel is not None and gate is not None else None
 
 
 def _by_lanes(
@@ -240,61 +193,24 @@ def _by_lanes(
 ) -> Ensemble:
     pairs, updates = data[2].shape
     size = chunk if fused.on_cpu() else pairs
-    arrays = (nets.layers, *data, *_lane_numbers(policy, data[2]))
+    arrays = (nets.layers, *data, *policy.kernel_tables(data[2]))
     sums, rows, seen, turning, native, start, one, other = in_chunks(
         _lane_program(*kind, record), arrays, size, workers
     )
-    kept = None if rows is None else Entry(*map(jnp.asarray, rows))
-    outcomes = None if seen is None else Outcome(*map(jnp.asarray, seen[:7]))
-    choices = None if seen is None or len(seen) == 7 else seen[7].astype(int)
-    one_end, other_end = (
-        nets.with_blocks([jnp.asarray(layer) for layer in layers]) for layers in (turning, native)
-    )
-    account = Entry(*map(jnp.asarray, sums))
-    return Ensemble(
-        one_end,
-        other_end,
-        account,
-        kept,
-        outcomes,
-        choices,
-        start,
-        (one, other),
-        np.full(pairs, updates),
-        updates,
-    )
-
-
-def _lane_numbers(policy: Policy, order: np.ndarray) -> list[np.ndarray]:
-    """What a program takes besides networks and data, one row a pair.
-
-    The numbers of a policy, and the tables of a rollout.
-    """
-    assert isinstance(policy.law.base, Leaky)
-    pairs, updates = order.shape
-    numbers = [policy.scale, policy.omega, policy.law.base.mu]
-    if not isinstance(policy, Rollout):
-        return [np.stack([np.broadcast_to(one, pairs) for one in numbers], axis=1)]
-    numbers += [policy.horizon, *policy.amounts, *policy.fractions]
-    foreseen = order if policy.foreseen is None else policy.foreseen
-    mixture = np.broadcast_to([0.0, 1.0], (pairs, updates, 2))
-    if policy.angles is not None:
-        mixture = np.stack([np.cos(policy.angles), np.sin(policy.angles)], axis=2)
-    errors = (
-        np.zeros((pairs, updates, policy.amounts.size)) if policy.errors is None else policy.errors
-    )
-    return [
-        np.stack([np.broadcast_to(one, pairs) for one in numbers], axis=1),
-        np.asarray(foreseen),
-        mixture,
-        np.asarray(errors),
-    ]
+    back = lambda tree: jax.tree.map(jnp.asarray, tree)  # noqa: E731
+    kept = None
+    if rows is not None:
+        choice = seen[7].astype(int) if len(seen) > 7 else None
+        kept = Info(Entry(*back(rows)), Outcome(*back(seen[:7])), choice)
+    one_end, other_end = (nets.with_blocks(back(layers)) for layers in (turning, native))
+    account = Ledger(Entry(*back(sums)), None if kept is None else kept.entry, start, one, other)
+    return Ensemble(one_end, other_end, account, kept, np.full(pairs, updates), updates)
 
 
 def _mended(result: Ensemble, nets: Network, policy: Policy, data: tuple) -> Ensemble:
     """Run again, one by one and with care, the pairs that left the interior."""
     ends = [*result.nonreciprocal.layers, *result.native.layers]
-    sound = np.isfinite(result.losses[0]) & np.isfinite(result.losses[1])
+    sound = np.isfinite(result.final[0]) & np.isfinite(result.final[1])
     for layer in ends:
         sound &= np.asarray((layer > 0) & jnp.isfinite(layer)).all(axis=(1, 2))
     for number in np.flatnonzero(~sound):
@@ -310,36 +226,28 @@ def _mended(result: Ensemble, nets: Network, policy: Policy, data: tuple) -> Ens
 
 
 def _spliced(result: Ensemble, number: int, pair: Any) -> Ensemble:
-    account = pair.ledger
-    updates, outcomes, choices = None, None, result.choices
-    if choices is not None:
-        choices = choices.copy()
-        choices[number] = np.pad(pair.updates.choice, (0, result.scheduled - pair.made))
-    if result.updates is not None:
-        short = jax.tree.map(
-            lambda leaf: jnp.pad(leaf, (0, result.scheduled - pair.made)),
-            (account.updates, pair.updates.outcome),
+    room = (0, result.scheduled - pair.made)
+
+    def put(whole: Any, one: Any) -> Any:
+        new = np.asarray(whole).copy()
+        new[number] = one
+        return new if isinstance(whole, np.ndarray) else jnp.asarray(new)
+
+    kept = result.updates
+    if kept is not None:
+        seen = Info(
+            pair.updates.entry,
+            pair.updates.outcome,
+            None if kept.choice is None else pair.updates.choice,
         )
-        whole = (result.updates, result.outcomes)
-        updates, outcomes = jax.tree.map(lambda whole, one: whole.at[number].set(one), whole, short)
-    put = lambda whole, one: np.concatenate([whole[:number], [one], whole[number + 1 :]])  # noqa: E731
-    return Ensemble(
-        jax.tree.map(
-            lambda whole, one: whole.at[number].set(one), result.nonreciprocal, pair.nonreciprocal
-        ),
-        jax.tree.map(lambda whole, one: whole.at[number].set(one), result.native, pair.native),
-        jax.tree.map(lambda whole, one: whole.at[number].set(one), result.sums, account.sums),
-        updates,
-        outcomes,
-        choices,
-        put(result.start, float(account.start)),
-        (
-            put(result.losses[0], float(account.nonreciprocal)),
-            put(result.losses[1], float(account.native)),
-        ),
-        put(result.made, pair.made),
-        result.scheduled,
+        kept = jax.tree.map(lambda whole, one: put(whole, np.pad(one, room)), kept, seen)
+    whole, one = (
+        (side.nonreciprocal, side.native, side.ledger.sums, *side.final, side.start)
+        for side in (result, pair)
     )
+    turning, native, sums, *losses, start = jax.tree.map(put, whole, one)
+    account = Ledger(sums, None if kept is None else kept.entry, start, *losses)
+    return Ensemble(turning, native, account, kept, put(result.made, pair.made), result.scheduled)
 
 
 def _general(
@@ -351,15 +259,16 @@ def _general(
         lambda *chunk: one_pair(shared, *chunk), (nets, *data, own), chunk, workers
     )
     back = lambda tree: jax.tree.map(jnp.asarray, tree)  # noqa: E731
+    kept = None
+    if record:
+        choice = infos.choice.astype(int) if policy.chooses else None
+        kept = Info(back(infos.entry), back(infos.outcome), choice)
+    account = Ledger(back(sums), None if kept is None else kept.entry, start, *final.losses)
     return Ensemble(
         back(final.nonreciprocal),
         back(final.native),
-        back(sums),
-        back(infos.entry) if record else None,
-        back(infos.outcome) if record else None,
-        infos.choice.astype(int) if record and policy.chooses else None,
-        start,
-        final.losses,
+        account,
+        kept,
         final.number.astype(int),
         data[2].shape[1],
     )

@@ -278,9 +278,7 @@ def _promised(net: Network, inputs: Rows, targets: Rows) -> float:
 
     The squared metric norm of the gradient.
     """
-    slopes = jax.grad(lambda layers: loss(net.with_blocks(layers), inputs, targets, mean=True))(
-        net.layers
-    )
+    slopes = jax.grad(lambda layers: loss(net.with_blocks(layers), inputs, targets))(net.layers)
     fall = sum(
         float(jnp.sum(slope * simplex.velocity(p, slope)))
         for p, slope in zip(net.layers, slopes, strict=True)

@@ -40,8 +40,8 @@ class Flow(eqx.Module):
     steps: Count  # steps the solver took
 
     @property
-    def loss(self) -> Float[Array, "times"]:
-        """Half the squared residual of the driving samples, summed."""
+    def total_loss(self) -> Float[Array, "times"]:
+        """Half the squared residual, summed over the driving samples, at every time."""
         return jnp.sum(self.residual**2, axis=(1, 2)) / 2
 
     def at(self, number: int) -> Any:
@@ -72,7 +72,7 @@ def flow(
 
     Examples:
         >>> path = wh.flow(net, x, y, wh.repair(), [0.0, 1.0], selected=0)
-        >>> round(float(path.loss[1] / path.loss[0]), 6) == round(float(np.exp(-2)), 6)
+        >>> round(float(path.total_loss[1] / path.total_loss[0]), 6) == round(float(np.exp(-2)), 6)
         True
     """
     inputs, targets = checked_data(system, inputs, targets)

@@ -20,7 +20,7 @@ without a turn it is the native one.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -64,27 +64,11 @@ class Rollout(Policy):
     amounts: Float[Array, "actions"]
     fractions: Float[Array, "actions"]
     horizon: Int[Array, ""]
-    foreseen: Int[Array, "*pairs updates"] | None
-    angles: Float[Array, "*pairs updates"] | None
-    errors: Float[Array, "*pairs updates actions"] | None
+    kernel: ClassVar[str | None] = "rollout"
 
     @property
     def turns(self) -> bool:
         return super().turns and not (_check.known(self.amounts) and not np.any(self.amounts))
-
-    def seen(self, view: View) -> View:
-        """The view with its turning score replaced by that of the residual rotated by the update's
-        angle, where there are angles.
-        """
-        if self.angles is None:
-            return view
-        angle = self.angles[view.number]
-        parts = zip(view.straight, view.turning, strict=True)
-        return eqx.tree_at(
-            lambda old: old.turning,
-            view,
-            tuple(jnp.cos(angle) * b + jnp.sin(angle) * r for b, r in parts),
-        )
 
     def options(self, view: View) -> tuple[Float[Array, "actions"], Float[Array, "actions"]]:
         """The step and the amount of every action."""
@@ -98,7 +82,7 @@ class Rollout(Policy):
 
         Infinite where an action cannot be carried out.
         """
-        order = view.order if self.foreseen is None else self.foreseen
+        order = self.expected(view)
         last = jnp.minimum(order.shape[0], view.number + 1 + self.horizon)
 
         def end(step: Array, amount: Array) -> Array:
@@ -108,9 +92,17 @@ class Rollout(Policy):
                 jax.lax.fori_loop(view.number + 1, last, ahead, moved), view.inputs, view.targets
             )
 
-        losses = jax.vmap(end)(*self.options(view))
-        readings = losses if self.errors is None else losses * (1 + self.errors[view.number])
-        return jnp.where(jnp.isfinite(readings), readings, jnp.inf)
+        losses = self.read(view, jax.vmap(end)(*self.options(view)))
+        return jnp.where(jnp.isfinite(losses), losses, jnp.inf)
+
+    def expected(self, view: View) -> Int[Array, "updates"]:
+        """The order of samples that the foresight goes by: the schedule itself."""
+        return view.order
+
+    def read(self, view: View, losses: Float[Array, "actions"]) -> Float[Array, "actions"]:
+        """What is read of the losses ahead: the losses themselves."""
+        del view
+        return losses
 
     def decide(self, view: View) -> Decision:
         steps, amounts = self.options(view)
@@ -119,38 +111,16 @@ class Rollout(Policy):
         best = jnp.argmin(jax.lax.stop_gradient(self).ends(jax.lax.stop_gradient(view)))
         return Decision(steps[best], amounts[best], best.astype(jnp.int32))
 
-    def check(self, samples: int, updates: int, pairs: int | None) -> None:
-        super().check(samples, updates, pairs)
-        leading = (updates,) if pairs is None else (pairs, updates)
-        shapes = {
-            "foreseen": leading,
-            "angles": leading,
-            "errors": (*leading, self.amounts.shape[0]),
-        }
-        for name, shape in shapes.items():
-            table = getattr(self, name)
-            if table is not None and table.shape != shape:
-                raise ValueError(f"{name} must have shape {shape}, but its shape is {table.shape}")
-        if (
-            self.foreseen is not None
-            and _check.known(self.foreseen)
-            and int(jnp.max(self.foreseen)) >= samples
-        ):
-            raise ValueError(
-                f"foreseen must name samples from 0 to {samples - 1}, but one is "
-                f"{int(jnp.max(self.foreseen))}"
-            )
-
-    def per_pair(self) -> Any:
-        def tables(policy: Any) -> list[Any]:
-            return [t for t in (policy.foreseen, policy.angles, policy.errors) if t is not None]
-
-        spec = super().per_pair()
-        return (
-            spec
-            if not tables(self)
-            else eqx.tree_at(tables, spec, replace=[True] * len(tables(self)))
-        )
+    def kernel_tables(self, order: np.ndarray) -> list[np.ndarray]:
+        (numbers,) = super().kernel_tables(order)
+        actions = np.concatenate([[self.horizon], self.amounts, self.fractions])
+        ahead = np.broadcast_to(actions, (len(order), actions.size))
+        return [
+            np.concatenate([numbers, ahead], axis=1),
+            order,
+            np.broadcast_to([0.0, 1.0], (*order.shape, 2)),
+            np.zeros((*order.shape, self.amounts.size)),
+        ]
 
 
 class Costate(Policy):
@@ -249,21 +219,16 @@ def rollout(
     actions: Sequence[tuple[float, float]] = TURNS,
     omega: Numbers = 1.0,
     law: Rotational | None = None,
-    foreseen: Numbers | None = None,
-    angles: Numbers | None = None,
-    errors: Numbers | None = None,
 ) -> Rollout:
     """Take the action that ends lowest after `horizon` further updates of the native learner.
 
-    None looks to the end of the schedule.
-
-    `actions` are pairs of an amount of turning, in units of `omega` and in the scheduled sense, and
-    a fraction of the admissible step; the default is the native step and the two turns. Three
-    tables spoil the foresight, to see what it is worth. `foreseen` is the order of samples that it
-    believes in. `angles` turn the residual by another angle than a right one: at random, a
-    direction without meaning takes the place of the turn. `errors` are relative errors of the
-    losses it reads, one an action. Each has one row an update, and in `train_many` one such table a
-    pair; `scale`, too, may there be one number a pair.
+    Args:
+        scale: The step scale s of the envelope; in `train_many` one number, or one per pair.
+        horizon: How many updates ahead; None looks to the end of the schedule.
+        actions: Pairs of an amount of turning, in units of `omega` and in the scheduled sense, and
+            a fraction of the admissible step. The default is the native step and the two turns.
+        omega: The amount of turning.
+        law: What makes the scores; `rotational(base=leaky(0.1))` if left out.
 
     Examples:
         >>> policy = wh.rollout(0.1, horizon=18, actions=[wh.Action(), wh.Action(1.0), wh.Action(-1.0)])
@@ -272,15 +237,8 @@ def rollout(
     """
     amounts, fractions = _checked_actions(actions)
     base = checked(scale, omega, always, law)
-    ahead = jnp.asarray(
-        FOREVER if horizon is None else min(_check.count("horizon", horizon, 0), FOREVER),
-        dtype=jnp.int32,
-    )
-    floats = [
-        None if table is None else _check.array(name, table, _check.axes(name, table))
-        for name, table in (("angles", angles), ("errors", errors))
-    ]
-    return Rollout(*base, amounts, fractions, ahead, _checked_order(foreseen), *floats)
+    ahead = FOREVER if horizon is None else min(_check.count("horizon", horizon, 0), FOREVER)
+    return Rollout(*base, amounts, fractions, jnp.asarray(ahead, dtype=jnp.int32))
 
 
 def costate(
@@ -328,15 +286,3 @@ def _checked_actions(actions: Any) -> tuple[Array, Array]:
             f"{fractions[where]:g}"
         )
     return table[:, 0], table[:, 1]
-
-
-def _checked_order(foreseen: Any) -> Array | None:
-    if foreseen is None:
-        return None
-    given = _check.numpy("foreseen", foreseen)
-    if given.dtype.kind not in "iu" or given.ndim not in (1, 2) or (given.size and given.min() < 0):
-        raise ValueError(
-            f"foreseen must hold numbers of samples, but its shape is {given.shape} and its type "
-            f"{given.dtype}"
-        )
-    return jnp.asarray(given.astype(np.int32))

@@ -51,7 +51,7 @@ class Geometry(eqx.Module):
         """Refuse a point that does not lie inside, in one sentence that begins with `name`."""
 
     @abstractmethod
-    def step(self, point: Block, score: Block, size: ArrayLike) -> Block:
+    def step(self, point: Block, score: Block, step: ArrayLike) -> Block:
         """The point a finite step along a score away."""
 
     @abstractmethod
@@ -67,7 +67,7 @@ class Geometry(eqx.Module):
         """The size of a score that a learner's step is measured by."""
 
     @abstractmethod
-    def geodesic(self, point: Block, score: Block, size: ArrayLike) -> Block:
+    def geodesic(self, point: Block, score: Block, step: ArrayLike) -> Block:
         """The point reached along the geodesic of the metric of this mobility, with the velocity of
         the score at its start.
         """
@@ -165,8 +165,8 @@ class Simplex(Geometry):
                 f"columns of {name} must sum to 1, but {which} sums to {sums[where]:.15g}"
             )
 
-    def step(self, point: Block, score: Block, size: ArrayLike) -> Block:
-        return simplex.step(point, score, size)
+    def step(self, point: Block, score: Block, step: ArrayLike) -> Block:
+        return simplex.step(point, score, step)
 
     def velocity(self, point: Block, score: Block) -> Block:
         return simplex.velocity(point, score)
@@ -179,8 +179,8 @@ class Simplex(Geometry):
         top = jnp.max(jnp.where(inside, score, -jnp.inf), axis=0)
         return jnp.max(top - jnp.min(jnp.where(inside, score, jnp.inf), axis=0))
 
-    def geodesic(self, point: Block, score: Block, size: ArrayLike) -> Block:
-        return simplex.geodesic(point, score, size)
+    def geodesic(self, point: Block, score: Block, step: ArrayLike) -> Block:
+        return simplex.geodesic(point, score, step)
 
     def root(self, point: Block, rate: ArrayLike, field: Block) -> Block:
         columns = field.reshape(field.shape[0], -1)
@@ -282,8 +282,8 @@ class Positive(Geometry):
                 f"{np.asarray(point)[where]:g}"
             )
 
-    def step(self, point: Block, score: Block, size: ArrayLike) -> Block:
-        return point * jnp.exp(size * score)
+    def step(self, point: Block, score: Block, step: ArrayLike) -> Block:
+        return point * jnp.exp(step * score)
 
     def velocity(self, point: Block, score: Block) -> Block:
         return point * score
@@ -295,14 +295,14 @@ class Positive(Geometry):
         del point
         return jnp.max(jnp.abs(score))
 
-    def geodesic(self, point: Block, score: Block, size: ArrayLike) -> Block:
+    def geodesic(self, point: Block, score: Block, step: ArrayLike) -> Block:
         # In the arc length, the integral of dx / sqrt(m), a geodesic is a straight line; two
         # mobilities have it in closed form.
         if self.law is proportional:
-            return point * jnp.maximum(1 + size * score / 2, 0.0) ** 2
+            return point * jnp.maximum(1 + step * score / 2, 0.0) ** 2
         if self.law is uniform:
-            return jnp.maximum(point * (1 + size * score), 0.0)
-        return self.step(point, score, size)
+            return jnp.maximum(point * (1 + step * score), 0.0)
+        return self.step(point, score, step)
 
     def root(self, point: Block, rate: ArrayLike, field: Block) -> Block:
         return jnp.sqrt(rate * self.law(point)) * field
@@ -339,8 +339,8 @@ class Flat(Geometry):
     def check(self, name: str, point: Block) -> None:
         del name, point
 
-    def step(self, point: Block, score: Block, size: ArrayLike) -> Block:
-        return point + size * score
+    def step(self, point: Block, score: Block, step: ArrayLike) -> Block:
+        return point + step * score
 
     def velocity(self, point: Block, score: Block) -> Block:
         del point
@@ -354,8 +354,8 @@ class Flat(Geometry):
         del point
         return jnp.max(jnp.abs(score))
 
-    def geodesic(self, point: Block, score: Block, size: ArrayLike) -> Block:
-        return self.step(point, score, size)
+    def geodesic(self, point: Block, score: Block, step: ArrayLike) -> Block:
+        return self.step(point, score, step)
 
     def root(self, point: Block, rate: ArrayLike, field: Block) -> Block:
         return jnp.sqrt(rate * jnp.ones_like(point)) * field

@@ -7,6 +7,8 @@ states. Their sum over all updates is the final gap, exactly. It is an account r
 declared reference, not a unique cause.
 """
 
+from typing import Any
+
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
@@ -14,6 +16,7 @@ from jaxtyping import Array, Float
 
 from whorl import _check
 
+Losses = Float[Array, "*pairs"] | Float[np.ndarray, "*pairs"]  # one, or one per pair
 TERMS = ("even", "handedness", "step", "drift")
 
 
@@ -74,13 +77,13 @@ class Ledger(eqx.Module):
 
     sums: Entry
     updates: Entry | None  # for every update, where they were kept
-    start: Float[Array, ""]  # the common initial loss
-    nonreciprocal: Float[Array, ""]  # final losses
-    native: Float[Array, ""]
+    start: Losses  # the common initial loss
+    nonreciprocal: Losses  # final losses
+    native: Losses
     tol: float = eqx.field(static=True, default=1e-14)
 
     @property
-    def gap(self) -> Float[Array, ""]:
+    def gap(self) -> Losses:
         """Final loss of the nonreciprocal learner less that of the native one.
 
         Above zero, native ends lower.
@@ -88,25 +91,27 @@ class Ledger(eqx.Module):
         return self.nonreciprocal - self.native
 
     @property
-    def closure(self) -> float:
-        """How far the four sums are from the gap, relative to the largest loss involved."""
+    def closure(self) -> Any:
+        """How far the four sums are from the gap, relative to the largest loss involved.
+
+        One number, or one per pair.
+        """
         _check.need_known(
             "the account", "close it outside, or compare sums.total with gap as arrays", self.sums
         )
-        size = max(
-            float(self.start),
-            float(self.nonreciprocal),
-            float(self.native),
-            float(np.finfo(float).tiny),
-        )
-        return abs(float(self.sums.total) - float(self.gap)) / size
+        losses = [np.asarray(one) for one in (self.start, self.nonreciprocal, self.native)]
+        size = np.maximum(np.max(losses, axis=0), np.finfo(float).tiny)
+        apart = np.abs(np.asarray(self.sums.total) - np.asarray(self.gap)) / size
+        return apart if apart.ndim else float(apart)
 
     @property
     def closed(self) -> bool:
-        """Whether the account closes to `tol`."""
-        return self.closure <= self.tol
+        """Whether the account closes to `tol`, every one of them where there are many."""
+        return bool(np.all(self.closure <= self.tol))
 
     def __str__(self) -> str:
+        if np.ndim(self.start):
+            return self._means()
         lines = [
             f"{'loss at the start':<30}{float(self.start):>16.8e}",
             f"{'native learner ends at':<30}{float(self.native):>16.8e}",
@@ -126,6 +131,16 @@ class Ledger(eqx.Module):
             f"tolerance {self.tol:.0e}"
         )
         return "\n".join(lines)
+
+    def _means(self) -> str:
+        """Many accounts in two lines."""
+        means = ", ".join(
+            f"{term} {np.mean(np.asarray(getattr(self.sums, term))):+.4e}" for term in TERMS
+        )
+        return (
+            f"mean gap {np.mean(np.asarray(self.gap)):+.4e} = {means}\n"
+            f"largest closure residual {np.max(self.closure):.1e}"
+        )
 
 
 def zeros(dtype: np.dtype) -> Entry:

@@ -9,9 +9,9 @@ a step of the geometry, so that `optax.apply_updates` lands on $p^+$. Round-off 
 columns, because every step normalises anew. A weight stays positive as long as one step does not
 shrink it by more than $10^{15}$; under the envelope of scale $s$ that is at most $e^{s}$.
 
-- `reciprocal` follows the gradient it is given, $s = -\rho\nabla\mathcal L$. Behind a gradient of
+- `descending` follows the gradient it is given, $s = -\rho\nabla\mathcal L$. Behind a gradient of
   half the squared residual it is the direct law.
-- `rotational` follows a turned residual, which no gradient knows. It asks for the `inputs` and
+- `turning` follows a turned residual, which no gradient knows. It asks for the `inputs` and
   `targets` of the samples that drive the update, and reads the user's own `predict(params,
   inputs)`: with $J$ its Jacobian and $K = J M J^\mathsf{T}$, the score is $\rho J^\mathsf{T} (K +
   \mu I)^{-1} (\alpha e + \sigma\Omega C e)$. The step keeps room for a turn of either sense.
@@ -45,7 +45,7 @@ Kinds = Any  # a tree of geometries, of the same structure
 Predict = Callable[[Any, Any], Array]
 
 
-class RotationalState(NamedTuple):
+class TurningState(NamedTuple):
     """What the next turning update needs.
 
     How many were made, which decides the sense where turns alternate.
@@ -54,7 +54,7 @@ class RotationalState(NamedTuple):
     made: Int[Array, ""]
 
 
-def reciprocal(
+def descending(
     scale: ArrayLike, rates: Any = 1.0, geometry: Any = COLUMNS
 ) -> optax.GradientTransformation:
     """Exponentiated descent along the gradient, with the step that the envelope of `scale` admits.
@@ -67,7 +67,7 @@ def reciprocal(
         >>> import optax
         >>> from whorl import optimiser
         >>> params = {"p": jnp.array([0.5, 0.3, 0.2])}
-        >>> transformation = optimiser.reciprocal(scale=0.1)
+        >>> transformation = optimiser.descending(scale=0.1)
         >>> updates, _ = transformation.update({"p": jnp.array([1.0, 0.0, 0.0])}, transformation.init(params), params)
         >>> round(float(optax.apply_updates(params, updates)["p"].sum()), 12)
         1.0
@@ -88,7 +88,7 @@ def reciprocal(
     return optax.GradientTransformation(init, update)
 
 
-def rotational(
+def turning(
     predict: Predict,
     scale: ArrayLike,
     *,
@@ -111,7 +111,7 @@ def rotational(
     Examples:
         >>> from whorl import optimiser
         >>> params, inputs, targets = jnp.full((3, 3), 1 / 3), jnp.array([0.6, 0.3, 0.1]), jnp.array([0.2, 0.3, 0.5])
-        >>> transformation = optimiser.rotational(lambda layer, flow: layer @ flow, scale=0.1)
+        >>> transformation = optimiser.turning(lambda layer, flow: layer @ flow, scale=0.1)
         >>> updates, state = transformation.update(params, transformation.init(params), params, inputs=inputs, targets=targets)
         >>> bool(np.allclose(updates.sum(axis=0), 0)), int(state.made)
         (True, 1)
@@ -129,9 +129,9 @@ def rotational(
     _check_turn(turn)
     fixed = turn
 
-    def init(params: Any) -> RotationalState:
+    def init(params: Any) -> TurningState:
         _rates(rates, _checked(params, geometry)[0])
-        return RotationalState(jnp.zeros((), dtype=jnp.int32))
+        return TurningState(jnp.zeros((), dtype=jnp.int32))
 
     def update(
         updates: Any,
@@ -142,7 +142,7 @@ def rotational(
         targets: Any = None,
         turn: Any = None,
         **_: Any,
-    ) -> tuple[Parameters, RotationalState]:
+    ) -> tuple[Parameters, TurningState]:
         points, kinds = _checked(params, geometry)
         _check_given(inputs, targets)
         straight, turning = _boundary_scores(
@@ -157,7 +157,7 @@ def rotational(
         )
         sense = _sense(fixed if turn is None else turn, state.made)
         scores = jax.tree.map(lambda up, down: jnp.where(sense > 0, up, down), plus, minus)
-        return _difference(kinds, points, scores, step), RotationalState(state.made + 1)
+        return _difference(kinds, points, scores, step), TurningState(state.made + 1)
 
     return optax.GradientTransformationExtraArgs(init, update)
 

@@ -24,7 +24,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from whorl import _check
 from whorl._check import Numbers
-from whorl.feedback import Rotational, leaky, rotational
+from whorl.feedback import Leaky, Rotational, leaky, rotational
 from whorl.response import Response, response
 from whorl.system import Block, Blocks, Fields, System
 
@@ -110,9 +110,10 @@ class Policy(eqx.Module):
     omega: Float[Array, "..."]
     gate: Gate = eqx.field(static=True)
     law: Rotational
-    chooses: ClassVar[bool] = (
-        True  # whether `Decision.choice` says something, so that an ensemble keeps it
-    )
+    # whether `Decision.choice` says something, so that an ensemble keeps it
+    chooses: ClassVar[bool] = True
+    # the name under which the kernels of `fast` know this very class; None for those they do not
+    kernel: ClassVar[str | None] = None
 
     @abstractmethod
     def decide(self, view: View) -> Decision:
@@ -143,6 +144,20 @@ class Policy(eqx.Module):
                 )
                 raise ValueError(f"{name} must be {wanted}, but its shape is {leaf.shape}")
 
+    def kernel_tables(self, order: np.ndarray) -> list[np.ndarray]:
+        """What the kernel of this policy takes besides networks and data, one row per pair.
+
+        Args:
+            order: The samples that are shown, `(pairs, updates)`.
+
+        Returns:
+            A table of numbers, `(pairs, numbers)`: scale, omega and leak. More where a kernel asks
+            for more.
+        """
+        assert isinstance(self.law.base, Leaky)
+        numbers = (self.scale, self.omega, self.law.base.mu)
+        return [np.stack([np.broadcast_to(one, len(order)) for one in numbers], axis=1)]
+
     def per_pair(self) -> Any:
         """Which arrays have a leading axis for the pairs of an ensemble: a tree of booleans."""
         return jax.tree_util.tree_map_with_path(_is_row, self)
@@ -157,6 +172,7 @@ class Native(Policy):
     """Never turn; take the full admissible step of the reciprocal score."""
 
     chooses: ClassVar[bool] = False
+    kernel: ClassVar[str | None] = "native"
 
     def decide(self, view: View) -> Decision:
         step = envelope(self.scale, view.system, view.straight)
@@ -167,6 +183,7 @@ class StepMatched(Policy):
     """Always keep room for a turn of either sense, whether or not the gate is open."""
 
     chooses: ClassVar[bool] = False
+    kernel: ClassVar[str | None] = "step_matched"
 
     def decide(self, view: View) -> Decision:
         step = reserved(self.scale, self.omega, view)
@@ -177,6 +194,7 @@ class Adaptive(Policy):
     """Keep room for a turn only where the gate is open; take the native step elsewhere."""
 
     chooses: ClassVar[bool] = False
+    kernel: ClassVar[str | None] = "adaptive"
 
     def decide(self, view: View) -> Decision:
         kept, full = (

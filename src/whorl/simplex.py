@@ -98,7 +98,7 @@ def covariance_root(column: Float[Array, "d"]) -> Float[Array, "d d"]:
     return root[:, None] * (jnp.diag(others) - jnp.where(itself, 0.0, jnp.outer(root, root)))
 
 
-def step(column: Column, score: Column, size: ArrayLike) -> Column:
+def step(column: Column, score: Column, step: ArrayLike) -> Column:
     r"""The normalised exponential step $p_i e^{\eta s_i} / \sum_j p_j e^{\eta s_j}$ (Eq. 4).
 
     Nothing overflows, but a growth of less than about $10^{-308}$ against the largest is zero, and
@@ -109,7 +109,7 @@ def step(column: Column, score: Column, size: ArrayLike) -> Column:
         >>> print(np.round(simplex.step(jnp.array([0.5, 0.5]), jnp.array([1.0, 0.0]), np.log(3.0)), 12))
         [0.75 0.25]
     """
-    growth = size * score
+    growth = step * score
     # The largest exponent on the support is taken out, so that nothing overflows; off the support
     # no score has a say.
     inside = column > 0
@@ -118,12 +118,12 @@ def step(column: Column, score: Column, size: ArrayLike) -> Column:
     return grown / jnp.sum(grown, axis=0, keepdims=True)
 
 
-def geodesic(column: Column, score: Column, size: ArrayLike) -> Column:
-    """The column `size` further along the Shahshahani geodesic that starts with velocity Q(p) s.
+def geodesic(column: Column, score: Column, step: ArrayLike) -> Column:
+    """The column `step` further along the Shahshahani geodesic that starts with velocity Q(p) s.
 
     Zero once past the boundary.
     """
-    half = centred(column, score) * size / 2
+    half = centred(column, score) * step / 2
     angle = safe_root(mean(column, half**2))
     root = jnp.cos(angle) + half * jnp.sinc(angle / np.pi)
     # The square hides a crossing: it would send the weight back up. Past half a circle every entry

@@ -198,10 +198,10 @@ class System(eqx.Module):
         """The velocity of every block along its score."""
         return self._each(lambda kind, point, score: kind.velocity(point, score), scores)
 
-    def stepped(self: Same, scores: Blocks, size: ArrayLike) -> Same:
+    def stepped(self: Same, scores: Blocks, step: ArrayLike) -> Same:
         """The system one step along `scores` away (Eq. 4)."""
         return self.with_blocks(
-            self._each(lambda kind, point, score: kind.step(point, score, size), scores)
+            self._each(lambda kind, point, score: kind.step(point, score, step), scores)
         )
 
     def spread(self, scores: Blocks) -> Float[Array, ""]:
@@ -255,17 +255,46 @@ def residual(system: System, inputs: Numbers, targets: Numbers) -> Float[Array, 
     return targets - traced(system, inputs)[-1]
 
 
-def loss(
-    system: System, inputs: Numbers, targets: Numbers, *, mean: bool = False
-) -> Float[Array, ""]:
-    """Half the squared residual, summed over samples (Eq. 5), or its mean over samples.
+def loss(system: System, inputs: Numbers, targets: Numbers) -> Float[Array, ""]:
+    r"""Half the squared residual, mean over samples: $\mathcal{L}/N$ of Eq. 5.
+
+    This is the loss of every learner, ledger and coefficient; `total_loss` is the sum.
+
+    Args:
+        system: What learns.
+        inputs: One row per sample, `(samples, in)`.
+        targets: One row per sample, `(samples, out)`.
+
+    Returns:
+        One number.
 
     Examples:
-        >>> float(wh.loss(net, x, y)) > float(wh.loss(net, x, y, mean=True))
+        >>> bool(np.isclose(wh.loss(net, x, y) * len(x), wh.total_loss(net, x, y)))
         True
     """
     error = residual(system, inputs, targets)
-    return jnp.sum(error**2) / (2 * error.shape[0] if mean else 2)
+    return jnp.sum(error**2) / (2 * error.shape[0])
+
+
+def total_loss(system: System, inputs: Numbers, targets: Numbers) -> Float[Array, ""]:
+    r"""Half the squared residual, summed over samples: $\mathcal{L}$ of Eq. 5.
+
+    The loss whose rate `dissipation` splits over modes, and along which a flow descends.
+
+    Args:
+        system: What learns.
+        inputs: One row per sample, `(samples, in)`.
+        targets: One row per sample, `(samples, out)`.
+
+    Returns:
+        One number.
+
+    Examples:
+        >>> e = wh.residual(net, x, y)
+        >>> bool(np.isclose(wh.total_loss(net, x, y), np.sum(e**2) / 2))
+        True
+    """
+    return jnp.sum(residual(system, inputs, targets) ** 2) / 2
 
 
 def traced(system: System, inputs: Array) -> Trace:

@@ -17,14 +17,15 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from whorl import _check, ledger
-from whorl._check import Count, Flag, Numbers, Order
+from whorl._check import Count, Numbers, Order
 from whorl.ledger import Entry, Ledger, Outcome
 from whorl.policy import Policy, check_turn, envelope, look
+from whorl.results import Coupled, Info
 from whorl.schedule import drawn
 from whorl.system import System, checked_data
 
 
-class State(eqx.Module):
+class PairState(eqx.Module):
     """What the next update needs."""
 
     nonreciprocal: System
@@ -34,22 +35,11 @@ class State(eqx.Module):
     running: Bool[Array, ""]
 
 
-class Info(eqx.Module):
-    """What a reader wants to know of an update."""
-
-    entry: Entry
-    outcome: Outcome
-    losses: tuple[Float[Array, "*updates"], Float[Array, "*updates"]]  # after the update
-    step: Float[Array, "*updates"]  # nu, of the nonreciprocal learner
-    own_step: Float[Array, "*updates"]  # h at the nonreciprocal state
-    native_step: Float[Array, "*updates"]  # h at the native state
-    amount: Float[Array, "*updates"]  # in the scheduled sense; below zero, against it
-    ratio: Float[Array, "*updates"]
-    choice: Int[Array, "*updates"]  # of a policy that picks from a list; 0 for others
-
-
-class Pair(eqx.Module):
+class Pair(Coupled):
     """Two learners after their last update, and the account of what separates them.
+
+    Its names are those of every `whorl.Result`; `updates` and `losses` are None where
+    `record=False`.
 
     Examples:
         >>> pair = wh.train(net, x, y, policy=wh.adaptive(0.1), epochs=2, seed=0)
@@ -63,23 +53,13 @@ class Pair(eqx.Module):
     schedule: Order
     turns: Order
     updates: Info | None  # for every update, where they were kept
-    states: (
-        tuple[Any, Any] | None
-    )  # with a leading axis: the start and every stride-th update after it
+    # with a leading axis, where they were kept: the start and every stride-th update after it
+    states: tuple[Any, Any] | None
     made: Count  # updates made before the end, or before it stopped
 
     @property
-    def completed(self) -> Flag:
-        """Whether every scheduled update was made."""
-        return self.made == self.schedule.shape[-1]
-
-    @property
-    def status(self) -> str:
-        """How the run ended, in words."""
-        return how_it_ended(self.made, self.schedule.size)
-
-    def __str__(self) -> str:
-        return f"{self.status}\n{self.ledger}"
+    def scheduled(self) -> int:
+        return self.schedule.shape[-1]
 
 
 def train(
@@ -143,21 +123,12 @@ def first(rows: Count, tree: Any) -> Any:
     return jax.tree.map(lambda leaf: leaf[:rows], tree) if isinstance(rows, int) else tree
 
 
-def how_it_ended(made: Count, scheduled: int) -> str:
-    """The status of a run in words."""
-    _check.need_known("made", "ask for the status outside", made)
-    made = int(made)
-    if made == scheduled:
-        return f"completed {made} updates"
-    return (
-        f"stopped before update {made}: a learner would have left the interior of a simplex there"
-    )
-
-
-def begin(system: System, inputs: Array, targets: Array) -> State:
+def begin(system: System, inputs: Array, targets: Array) -> PairState:
     """Both learners at one state."""
     at = mean_loss(system, inputs, targets)
-    return State(system, system, (at, at), jnp.zeros((), dtype=jnp.int32), jnp.ones((), dtype=bool))
+    return PairState(
+        system, system, (at, at), jnp.zeros((), dtype=jnp.int32), jnp.ones((), dtype=bool)
+    )
 
 
 def mean_loss(system: System, inputs: Array, targets: Array) -> Float[Array, ""]:
@@ -169,11 +140,11 @@ def update(
     policy: Policy,
     inputs: Array,
     targets: Array,
-    state: State,
+    state: PairState,
     sample: Array,
     turn: Array,
     plan: tuple[Array, Array],
-) -> tuple[State, Info]:
+) -> tuple[PairState, Info]:
     """One coupled update and its account (Eqs. C1 to C6); `plan` is the whole order with its turns.
 
     Examples:
@@ -223,27 +194,17 @@ def update(
         own_loss - before,
         native_loss - native_before,
     )
-    after = State(taken, native, (taken_loss, native_loss), state.number + 1, state.running)
+    after = PairState(taken, native, (taken_loss, native_loss), state.number + 1, state.running)
     opposite_loss = jnp.where(turn > 0, minus_loss, plus_loss)
     outcome = Outcome(
         taken_loss, opposite_loss, zero_loss, own_loss, native_loss, choice.step, choice.amount
     )
     picked = jnp.asarray(choice.choice, dtype=jnp.int32)
-    info = Info(
-        terms,
-        outcome,
-        after.losses,
-        choice.step,
-        own,
-        native_step,
-        choice.amount,
-        view.ratio,
-        picked,
-    )
+    info = Info(terms, outcome, picked, own, native_step, view.ratio)
     return _guarded(state, after, info)
 
 
-def _guarded(before: State, after: State, info: Info) -> tuple[State, Info]:
+def _guarded(before: PairState, after: PairState, info: Info) -> tuple[PairState, Info]:
     """Stay put, with an empty account, once a weight would vanish or a number overflow."""
     sound = (
         before.running
@@ -262,12 +223,12 @@ def run(
     policy: Policy,
     inputs: Array,
     targets: Array,
-    start: State,
+    start: PairState,
     order: Array,
     turns: Array,
     record: bool,
     stride: int | None,
-) -> tuple[State, Entry, Info | None, tuple[System, System] | None]:
+) -> tuple[PairState, Entry, Info | None, tuple[System, System] | None]:
     """All scheduled updates of a pair: its last state, its account, and what was asked to be kept.
 
     Nothing is checked here.
@@ -304,7 +265,7 @@ def added(sums: Entry, lost: Entry, terms: Entry) -> tuple[Entry, Entry]:
     )
 
 
-def _frames(start: State, count: int) -> tuple[System, System]:
+def _frames(start: PairState, count: int) -> tuple[System, System]:
     pair = (start.nonreciprocal, start.native)
     return jax.tree.map(
         lambda leaf: jnp.zeros((count, *leaf.shape), dtype=leaf.dtype).at[0].set(leaf), pair
@@ -312,7 +273,7 @@ def _frames(start: State, count: int) -> tuple[System, System]:
 
 
 def _with_frame(
-    frames: tuple[System, System], state: State, stride: int | None
+    frames: tuple[System, System], state: PairState, stride: int | None
 ) -> tuple[System, System]:
     """Write the state where the next frame belongs.
 

@@ -73,10 +73,6 @@ from whorl.sweep import design as sweeps
             r"^dtype must be a floating type, but it is int64$",
         ),
         (
-            lambda: wh.rollout(0.1, horizon=1, errors=[0.0, []]),
-            r"^errors must be a rectangular array of numbers, but ",
-        ),
-        (
             lambda: wh.leaky([[1], [1, 2]]),
             r"^mu must be a rectangular array of numbers, but its rows have different lengths$",
         ),

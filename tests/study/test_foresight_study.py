@@ -15,6 +15,7 @@ from study import from_the_page
 from whorl.foresight import rollout
 from whorl.ground import store
 from whorl.study import arms, columns, comparators, design, draws, run
+from whorl.study.spoilt import spoilt
 
 SMALL = {
     "seed": 71,
@@ -112,10 +113,9 @@ def test_a_trajectory_is_what_the_library_makes_of_its_keys(tables):
         net = wh.Network(list(draws.softmax_layers(71, 1, 1, 8.0, 0.1)))
         order = draws.order(71, 1, 2)
         actions = {"halves": ((0, 1), (0, 0.5), (0, 0))}.get(arm, ((0, 1), (1, 1), (-1, 1)))
-        angles = draws.angles(71, 1, 12) if arm == "random" else None
-        policy = rollout(
-            0.2, horizon=None if horizon < 0 else horizon, actions=actions, angles=angles
-        )
+        tables = {"angles": draws.angles(71, 1, 12)} if arm == "random" else {}
+        plain = rollout(0.2, horizon=None if horizon < 0 else horizon, actions=actions)
+        policy = spoilt(plain, **tables)
         pair = wh.train(net, x, y, policy=policy, schedule=order, turns=np.ones(12, dtype=int))
         assert pair.updates is not None
         assert rows["final"][number] == pytest.approx(float(pair.ledger.nonreciprocal), rel=1e-11)
@@ -232,10 +232,10 @@ def test_comparators_are_the_learners_they_are_called(study, tables):
     long, order = draws.order(71, 2, 2 * times), draws.order(71, 2, 2)
     rule = wh.boundary(wh.leaky(0.1))
     wanted = {
-        "longer": wh.learn(net, x, y, rule=rule, scale=0.2, schedule=long).loss,
+        "longer": wh.learn(net, x, y, rule=rule, scale=0.2, schedule=long).final,
         "finer": wh.learn(
             net, x, y, rule=rule, scale=0.2 / times, schedule=np.repeat(order, times)
-        ).loss,
+        ).final,
         "full_batch": wh.learn(
             net,
             x,
@@ -244,7 +244,7 @@ def test_comparators_are_the_learners_they_are_called(study, tables):
             scale=0.2,
             schedule=[0] * (2 * times),
             full_batch=True,
-        ).loss,
+        ).final,
     }
     rows = tables["comparators"]
     for learner, loss in wanted.items():

@@ -13,6 +13,7 @@ from whorl.ensemble import Ensemble, stack, train_many
 from whorl.feedback import leaky, rotational
 from whorl.foresight import TURNS, Rollout, rollout, steps
 from whorl.study import _frames, draws
+from whorl.study.spoilt import spoilt
 from whorl.systems.layered import Network
 
 MAIN = ("turns", "halves", "quarters", "random", "straight")
@@ -83,10 +84,14 @@ def compute(p: SimpleNamespace, arm: Arm, horizon: int, depth: int) -> dict[str,
             f"every pair must stay in the interior, but {int((~made.completed).sum())} of arm "
             f"{arm.name} did not"
         )
-    assert made.choices is not None
-    sums = {name: np.asarray(getattr(made.sums, name)) for name in TERMS}
-    ends = {"start": made.start, "final": made.losses[0], "native": made.losses[1]}
-    return ends | sums | {"smallest": _smallest(made), "choices": made.choices.astype(np.int8)}
+    assert made.updates is not None
+    sums = {name: np.asarray(getattr(made.ledger.sums, name)) for name in TERMS}
+    ends = {"start": made.start, "final": made.final[0], "native": made.final[1]}
+    return (
+        ends
+        | sums
+        | {"smallest": _smallest(made), "choices": np.asarray(made.updates.choice).astype(np.int8)}
+    )
 
 
 def _smallest(made: Ensemble) -> np.ndarray:
@@ -160,6 +165,5 @@ def _policy(p: SimpleNamespace, arm: str, rows: _frames.Table, horizon: int | No
             rows, lambda trial: draws.readings(p.seed, trial, updates)
         )
     with jax.ensure_compile_time_eval():
-        return rollout(
-            rows["scale"], horizon=horizon, actions=actions, omega=omega, law=law, **tables
-        )
+        plain = rollout(rows["scale"], horizon=horizon, actions=actions, omega=omega, law=law)
+        return spoilt(plain, **tables)

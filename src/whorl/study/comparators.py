@@ -133,7 +133,7 @@ def _gradient_program() -> Callable[..., Any]:
     rule = baseline.exponentiated_gradient()
 
     def one(net: Network, x: jax.Array, y: jax.Array, scale: jax.Array, count: jax.Array) -> Any:
-        start = baseline.State(net, jnp.zeros((), dtype=jnp.int32), jnp.ones((), dtype=bool))
+        start = baseline.LearnerState(net, jnp.zeros((), dtype=jnp.int32), jnp.ones((), dtype=bool))
         end = jax.lax.fori_loop(
             0, count, lambda _, state: baseline.update(rule, x, y, state, scale)[0], start
         )

@@ -76,8 +76,10 @@ def compute(p: SimpleNamespace, stage: str) -> dict[str, np.ndarray]:
             f"every pair must stay in the interior, but {int((~made.completed).sum())} of stage "
             f"{stage} did not"
         )
+    assert made.updates is not None
     outcomes = {
-        name: np.asarray(getattr(made.outcomes, name)) for name in (*LOSSES, "step", "amount")
+        name: np.asarray(getattr(made.updates.outcome, name))
+        for name in (*LOSSES, "step", "amount")
     }
     ends = {
         f"end_{name}": np.stack([np.asarray(part) for part in net.layers], axis=1)

@@ -222,7 +222,7 @@ def _cut(made: Any, layers: np.ndarray, seeds: int) -> list[dict[str, np.ndarray
             f"every pair must stay in the interior, but {int((~made.completed).sum())} did not"
         )
     found = {
-        name: np.asarray(getattr(made.outcomes, name))
+        name: np.asarray(getattr(made.updates.outcome, name))
         for name in (*horizon.LOSSES, "step", "amount")
     }
     ends = {

@@ -21,7 +21,7 @@ from whorl.feedback import leaky, rotational
 from whorl.response import Response, response
 from whorl.study import _frames, draws
 from whorl.study._frames import Parts, Table, Tables
-from whorl.system import loss
+from whorl.system import loss, total_loss
 from whorl.systems.layered import Network
 from whorl.turn import quarter_turn
 
@@ -163,7 +163,7 @@ def _losses(depth: int) -> Callable[..., Any]:
     like = _frames.network(np.full((depth, 3, 3), 1 / 3))
 
     def one(layers: Any, x: Any, y: Any) -> Any:
-        return loss(like.with_blocks(list(layers)), x, y)
+        return total_loss(like.with_blocks(list(layers)), x, y)
 
     return jax.jit(jax.vmap(jax.vmap(one, in_axes=(0, None, None))))
 
@@ -207,7 +207,6 @@ def _example(start: Any, target: Any, steps: Any) -> Any:
             net.stepped([b + amount * r for b, r in zip(straight, turning, strict=True)], step),
             x,
             y,
-            mean=True,
         )
 
     losses = jax.vmap(

@@ -86,7 +86,6 @@ def _measured(depth: int) -> Callable[..., Any]:
                 net.stepped([b + amount * r for b, r in zip(straight, turning, strict=True)], size),
                 x,
                 y,
-                mean=True,
             )
 
         losses = jnp.stack(

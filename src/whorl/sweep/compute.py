@@ -113,7 +113,7 @@ def stacked(layers: np.ndarray) -> Network:
 
 
 def _results(made: Ensemble) -> Rows:
-    final, other = made.losses
+    final, other = made.final
     found = {
         "start": made.start,
         "final": final,
@@ -122,7 +122,7 @@ def _results(made: Ensemble) -> Rows:
         "closure": made.closure,
     }
     found = {name: np.asarray(values) for name, values in found.items()}
-    found |= {term: np.asarray(getattr(made.sums, term)) for term in TERMS}
+    found |= {term: np.asarray(getattr(made.ledger.sums, term)) for term in TERMS}
     found["made"] = np.asarray(made.made)
     whole = np.all(np.isfinite(np.stack([found[name] for name in NUMBERS])), axis=0)
     stopped = "stopped after {} of {} updates: the next one would have left the interior"
