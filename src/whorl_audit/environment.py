@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import permutations
 from typing import Any
 
-from whorl_audit.finding import Finding, counted
+from whorl_audit.finding import Finding, counted, different
 from whorl_audit.folder import Study, sha256
 
 NAME = "environment.json"
@@ -28,16 +28,8 @@ def _faults(said: dict[str, Any], studies: list[Study]) -> Iterator[str]:
         isinstance(packages.get(name), str) for name in PACKAGES
     ):
         yield "packages does not hold a version of each"
-    designs, there = (
-        said.get("designs"),
-        {study.path.name: study.hashes["design"] for study in studies},
-    )
-    designs = designs if isinstance(designs, dict) else {}
-    yield from (
-        f"study {name}"
-        for name in sorted(designs.keys() | there.keys())
-        if designs.get(name) != there.get(name)
-    )
+    designs = {study.path.name: study.hashes["design"] for study in studies}
+    yield from (f"study {name}" for name in different(said.get("designs"), designs))
     yield from (
         f"quick is {said.get('quick')!r}"
         for study in studies

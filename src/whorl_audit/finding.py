@@ -91,6 +91,12 @@ class Audit:
         return {"passed": self.passed, "findings": listed, **told}
 
 
+def different(one: object, other: dict[str, Any]) -> list[str]:
+    """The names, in order, under which two objects differ; what is no object has no names."""
+    one = one if isinstance(one, dict) else {}
+    return [name for name in sorted(one.keys() | other.keys()) if one.get(name) != other.get(name)]
+
+
 def measured(claim: str, error: float, tolerance: float, where: str) -> Finding:
     """A finding on a measured error; what is not a number is no pass."""
     error = float(error)
