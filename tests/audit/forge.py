@@ -312,7 +312,7 @@ def environment(root, verdicts, version):
         "whorl": version,
         "sources": sha256(
             "".join(
-                digest for lock in locks for digest in lock.get("sources", {}).values()
+                digest for lock in locks for digest in dict(lock.get("sources", {})).values()
             ).encode()
         ),
         "designs": {name: verdict["design"] for name, verdict in verdicts.items()},

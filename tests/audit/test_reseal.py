@@ -106,13 +106,14 @@ def test_a_bound_that_was_lowered_with_its_registration_does_not_pass_for_the_sh
     assert "the registration of threshold is not another than the shipped one" in failures(run)
 
 
-@pytest.mark.parametrize("change", ["one", "emptied", "fewer", "gone"])
+@pytest.mark.parametrize("change", ["one", "emptied", "fewer", "gone", "listed"])
 def test_forged_sources_of_a_lock_are_found(mine, change):
     changes = {
         "one": lambda said: said["sources"].update({"system.py": "0" * 64}),
         "emptied": lambda said: said | {"sources": {}},
         "fewer": lambda said: said["sources"].pop("system.py") and None,
         "gone": lambda said: {"design": said["design"]},
+        "listed": lambda said: said | {"sources": []},
     }
     assert failures(mine) == []
     rewrite(mine / "mine" / "lock.json", changes[change])

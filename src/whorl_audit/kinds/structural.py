@@ -237,7 +237,7 @@ def _operators(
 def _by_edges(jac: Array, layers: Array) -> Array:
     """K as a sum over layers and pairs of entries.
 
-    P_j p_k times the product of how the outputs tell j from k (Eq. 13).
+    p_j p_k times the product of how the outputs tell j from k (Eq. 13).
     """
     total = np.zeros((len(layers), RESPONSE, RESPONSE))
     for layer in range(layers.shape[1]):
@@ -304,10 +304,11 @@ def expected(p: Parameters) -> dict[str, Columns]:
         operators.append(values)
         modes.append(_modes(chosen, layers, p["alpha"], p["omegas"]))
     row_keys, found = keys(p), stacked(operators, axis=1)
+    responses = {name: _response_column(found.pop(name)) for name in ("layer_sum", "gram")}
     return {
         "tasks": expect.task_columns(inputs, targets),
         "weights": {"weight": drawn(interleave(row_keys["operators"]["depth"], start))},
-        "responses": {name: _response_column(found.pop(name)) for name in ("layer_sum", "gram")},
+        "responses": responses,
         "operators": {
             name: (expect.condition if name.endswith("condition") else whole)(values)
             for name, values in found.items()
@@ -462,7 +463,7 @@ KIND = Kind(
     },
     statistics=statistics,
     roundoff={
-        "factorisation.max": ("operators", "factorisation", 2),  # of 324 entries each
+        "factorisation.max": ("operators", "factorisation", 2),  # an operator has 324 entries
         "symmetry.max": None,  # terms that are symmetric one by one leave none
         "score_residual.max": ("modes", "score_residual", 8),
         "pair_residual.max": ("modes", "pair_residual", 8),
