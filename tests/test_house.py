@@ -121,6 +121,15 @@ def test_importing_the_library_leaves_the_settings_of_jax_alone():
     ).stdout.split() == ["True", "False"]
 
 
+def test_nothing_in_the_auditor_names_a_kind_but_the_file_of_a_kind():
+    auditor = SOURCE.parent / "whorl_audit"
+    files = [path for path in (auditor / "kinds").glob("*.py") if path.stem != "__init__"]
+    named = re.compile(rf"\b({'|'.join(path.stem for path in files)})\b")
+    others = set(auditor.rglob("*.py")) - set(files)
+    assert [path.name for path in others if named.search(path.read_text())] == []
+    assert all(named.search(path.read_text()) for path in files)
+
+
 @pytest.mark.parametrize("name", PUBLIC)
 def test_a_public_name_says_what_it_is(name):
     # A dataclass without a sentence of its own is given its signature for one.

@@ -15,6 +15,7 @@ from whorl_audit import copies, figures, folder, layout, manifest, rows, values,
 from whorl_audit.finding import Audit as Audit
 from whorl_audit.finding import Finding as Finding
 from whorl_audit.finding import counted, impossible
+from whorl_audit.kinds import find
 from whorl_audit.types import Tables
 from whorl_audit.types import UnreadableError as UnreadableError
 
@@ -46,22 +47,23 @@ def _claims(study: folder.Study) -> Iterator[Finding]:
             "design.toml is not the design that the run was made from",
         )
         return
-    if more := rows.beyond(study.kind, study.parameters, study.tables):
+    kind, p = find(study.kind), study.parameters
+    if more := rows.beyond(kind, p, study.tables):
         yield impossible("the tables follow from the design", more)
         return
     tables = Tables()
-    yield from rows.check(study.kind, study.parameters, study.tables, tables)
+    yield from rows.check(kind, p, study.tables, tables)
     yield from copies.check(study.path / "tables", tables)
-    statistics = values.statistics(study.kind, study.parameters, tables)
-    yield from values.check(study.kind, study.parameters, tables, statistics)
-    mine = values.own(study.kind, study.parameters, tables)
+    statistics = values.statistics(kind, p, tables)
+    yield from values.check(kind, p, tables, statistics)
+    mine = values.own(kind, p, tables)
     if statistics is None or mine is None or "statistics" not in tables:
         yield impossible(
             "the gates follow from the statistics",
             "a table that the statistics need does not have its columns and rows",
         )
     else:
-        yield from values.roundoff(study.kind, study.parameters, tables, mine)
+        yield from values.roundoff(kind, p, tables, mine)
         yield from verdict.gates(study, statistics)
         yield verdict.gates_of_ours(study, mine[1])
 

@@ -39,19 +39,11 @@ def check(folder: Path, tables: Tables) -> Iterator[Finding]:
     One whose table is broken has failed with it.
     """
     paths = sorted(folder.glob("*.csv"))
+    alone = [path.name for path in paths if not path.with_suffix(".parquet").exists()]
+    faults = [f"{name} has no table" for name in alone]
+    for path in paths:
+        if path.stem in tables:
+            why = fault(files.read_text(path, files.FILE), tables[path.stem])
+            faults += [f"{path.name}: {why}"] if why else []
     if paths:
-        alien = [
-            f"{path.name} has no table"
-            for path in paths
-            if not path.with_suffix(".parquet").exists()
-        ]
-        faults = (
-            (path.name, fault(files.read_text(path, files.FILE), tables[path.stem]))
-            for path in paths
-            if path.stem in tables
-        )
-        yield counted(
-            "every CSV file says what its table says",
-            [*alien, *(f"{name}: {why}" for name, why in faults if why)],
-            "tables",
-        )
+        yield counted("every CSV file says what its table says", faults, "tables")

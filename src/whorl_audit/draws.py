@@ -38,11 +38,16 @@ def dirichlet_layers(
     return np.swapaxes((1 - floor) * rows + floor / 3, 1, 2)
 
 
-def softmax_layers(seed: int, family: int, depth: int, beta: float, floor: float) -> Array:
-    """Layers `(depth, row, column)` of the softmax kind."""
-    logits = beta * stream(seed, family, 1, depth).standard_normal((depth, 3, 3))
+def softmax(rng: np.random.Generator, depth: int, width: int, beta: float, floor: float) -> Array:
+    """Layers `(depth, row, column)` of the softmax kind, of any width."""
+    logits = beta * rng.standard_normal((depth, width, width))
     grown = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return (1 - floor) * grown / grown.sum(axis=1, keepdims=True) + floor / 3
+    return (1 - floor) * grown / grown.sum(axis=1, keepdims=True) + floor / width
+
+
+def softmax_layers(seed: int, family: int, depth: int, beta: float, floor: float) -> Array:
+    """Layers of the softmax kind of a family."""
+    return softmax(stream(seed, family, 1, depth), depth, 3, beta, floor)
 
 
 def control_layers(seed: int, depth: int, concentration: float, floor: float) -> Array:
@@ -57,14 +62,18 @@ def control_layers(seed: int, depth: int, concentration: float, floor: float) ->
     return layers
 
 
+def order(rng: np.random.Generator, epochs: int, samples: int) -> Whole:
+    """Epoch after epoch a permutation."""
+    return np.concatenate([rng.permutation(samples) for _ in range(epochs)]).astype(np.int64)
+
+
 def schedule(seed: int, trial: int, epochs: int) -> tuple[Whole, Whole]:
     """The sample of every update and its turn, +1 or -1."""
-    rng = stream(seed, trial, 2)
-    samples = np.concatenate([rng.permutation(SAMPLES) for _ in range(epochs)])
+    samples = order(stream(seed, trial, 2), epochs, SAMPLES)
     turns = stream(seed, trial, 3).integers(0, 2, len(samples))
-    return samples.astype(np.int64), np.where(turns == 1, 1, -1).astype(np.int64)
+    return samples, np.where(turns == 1, 1, -1).astype(np.int64)
 
 
 def resamples(seed: int, number: int, units: int) -> Whole:
-    """Resampled families or trials, one row a resample."""
+    """Resampled families or trials, one row per resample."""
     return stream(seed).integers(0, units, (number, units))

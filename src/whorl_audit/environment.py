@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import permutations
 from typing import Any
 
-from whorl_audit.finding import Finding, counted
+from whorl_audit.finding import Finding, counted, different
 from whorl_audit.folder import Study, sha256
 
 NAME = "environment.json"
@@ -24,20 +24,11 @@ def _faults(said: dict[str, Any], studies: list[Study]) -> Iterator[str]:
     cores, packages = said.get("cores"), said.get("packages")
     if cores is not None and (not isinstance(cores, int) or isinstance(cores, bool) or cores < 1):
         yield f"cores is {cores!r}"
-    if not isinstance(packages, dict) or not all(
-        isinstance(packages.get(name), str) for name in PACKAGES
-    ):
+    there = packages if isinstance(packages, dict) else {}
+    if not all(isinstance(there.get(name), str) for name in PACKAGES):
         yield "packages does not hold a version of each"
-    designs, there = (
-        said.get("designs"),
-        {study.path.name: study.hashes["design"] for study in studies},
-    )
-    designs = designs if isinstance(designs, dict) else {}
-    yield from (
-        f"study {name}"
-        for name in sorted(designs.keys() | there.keys())
-        if designs.get(name) != there.get(name)
-    )
+    designs = {study.path.name: study.hashes["design"] for study in studies}
+    yield from (f"study {name}" for name in different(said.get("designs"), designs))
     yield from (
         f"quick is {said.get('quick')!r}"
         for study in studies
@@ -51,17 +42,14 @@ def _sources_fault(said: dict[str, Any], studies: list[Study]) -> Iterator[str]:
     """
     if len(studies) > MANY or not all(study.verdict.get("registered") is True for study in studies):
         return
-    parts = ["".join(map(str, study.lock.get("sources", {}).values())) for study in studies]
-    if str(said.get("sources")) not in {
-        sha256("".join(order).encode()) for order in permutations(parts)
-    }:
+    locked = [study.lock.get("sources") for study in studies]
+    parts = ["".join(map(str, one.values())) if isinstance(one, dict) else "" for one in locked]
+    hashes = {sha256("".join(order).encode()) for order in permutations(parts)}
+    if str(said.get("sources")) not in hashes:
         yield "sources is not the hash of those in the locks"
 
 
 def check(said: dict[str, Any], studies: list[Study]) -> Finding:
     """Compare the environment with the studies."""
-    return counted(
-        "the environment is that of these studies",
-        [*_faults(said, studies), *_sources_fault(said, studies)],
-        NAME,
-    )
+    faults = [*_faults(said, studies), *_sources_fault(said, studies)]
+    return counted("the environment is that of these studies", faults, NAME)

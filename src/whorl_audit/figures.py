@@ -12,14 +12,11 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-from whorl_audit import files
+from whorl_audit import files, kinds
 from whorl_audit.finding import Finding, counted
 from whorl_audit.folder import Study
 
-PAPER, CONCEPT = (
-    {"structural", "threshold", "horizon"},
-    "concept",
-)  # with the paper's three studies there is an illustration
+CONCEPT = "concept"  # the illustration that is drawn with all of the paper's studies
 KEY = b"whorl-tables"
 _LITERAL = re.compile(rb"/Keywords\s*\(((?:[^\\()]|\\.)*)\)", re.DOTALL)
 _HEXADECIMAL = re.compile(rb"/Keywords\s*<([0-9A-Fa-f\s]*)>")
@@ -80,27 +77,19 @@ def check(study: Path, kind: str, hashes: dict[str, str]) -> Iterator[Finding]:
 
     A study has the figure of its kind, for screen and print, or none.
     """
-    names = _names(study)
+    names, both = _names(study), _both(kind)
     if names:
-        faults = (
-            []
-            if names == _both(kind)
-            else [f"they are {', '.join(names)} instead of {' and '.join(_both(kind))}"]
-        )
-        named = (
-            (name, fault(study / "figures" / name, hashes)) for name in names if name in _both(kind)
-        )
-        yield counted(
-            "every figure was drawn from these tables",
-            [*faults, *(f"{name}: {why}" for name, why in named if why)],
-            "figures",
-        )
+        right = f"they are {', '.join(names)} instead of {' and '.join(both)}"
+        named = ((name, fault(study / "figures" / name, hashes)) for name in both if name in names)
+        faults = [*([] if names == both else [right]), *(f"{n}: {why}" for n, why in named if why)]
+        yield counted("every figure was drawn from these tables", faults, "figures")
 
 
 def illustration(folder: Path, studies: list[Study]) -> Finding:
     """Judge whether every figure is there where one is."""
     here, quick = _names(folder), any(study.verdict.get("quick") is not False for study in studies)
-    paper = {study.path.name for study in studies} >= PAPER
+    wanted = {name for name in kinds.own() if kinds.find(name).paper}
+    paper = {study.path.name for study in studies} >= wanted
     drawn = here or any(_names(study.path) for study in studies)
     faults = [
         f"{study.path.name} has no figure" for study in studies if drawn and not _names(study.path)

@@ -66,12 +66,7 @@ class Audit:
     @property
     def failures(self) -> tuple[Finding, ...]:
         """The claims that do not hold."""
-        return tuple(
-            finding
-            for findings in self.findings.values()
-            for finding in findings
-            if not finding.passed
-        )
+        return tuple(one for found in self.findings.values() for one in found if not one.passed)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, the same for the same folder.
@@ -83,29 +78,29 @@ class Audit:
             for name, findings in self.findings.items()
             for one in findings
         ]
-        told = {
-            "notes": list(self.notes),
-            "not_covered": list(self.not_covered),
-            "left_to_whorl": self.left,
-        }
-        return {"passed": self.passed, "findings": listed, **told}
+        told = {"notes": list(self.notes), "not_covered": list(self.not_covered)}
+        return {"passed": self.passed, "findings": listed, **told, "left_to_whorl": self.left}
+
+
+def different(one: object, other: dict[str, Any]) -> list[str]:
+    """The names, in order, under which two objects differ; what is no object has no names."""
+    one = one if isinstance(one, dict) else {}
+    return [name for name in sorted(one.keys() | other.keys()) if one.get(name) != other.get(name)]
 
 
 def measured(claim: str, error: float, tolerance: float, where: str) -> Finding:
     """A finding on a measured error; what is not a number is no pass."""
     error = float(error)
     finite = math.isfinite(error)
-    return Finding(
-        claim, error if finite else None, float(tolerance), where, finite and error <= tolerance
-    )
+    passed = finite and error <= tolerance
+    return Finding(claim, error if finite else None, float(tolerance), where, passed)
 
 
 def counted(claim: str, faults: Iterable[str], where: str) -> Finding:
     """A finding on a list of faults, of which the first is shown."""
     faults = list(faults)
-    return Finding(
-        claim, float(len(faults)), 0.0, f"{where}: {faults[0]}" if faults else where, not faults
-    )
+    where = f"{where}: {faults[0]}" if faults else where
+    return Finding(claim, float(len(faults)), 0.0, where, not faults)
 
 
 def impossible(claim: str, why: str) -> Finding:

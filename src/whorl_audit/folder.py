@@ -10,10 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from whorl_audit import files, layout
+from whorl_audit import files, kinds, layout
 from whorl_audit.files import sha256 as sha256
 from whorl_audit.limits import ceiling_fault
-from whorl_audit.schema import PARAMETERS, joint_fault, parameter_fault
 from whorl_audit.types import Parameters, UnreadableError, shown
 
 
@@ -23,7 +22,7 @@ class Study:
 
     Attributes:
         path: The folder of the study.
-        kind: structural, threshold or horizon.
+        kind: The name of its kind, which is installed.
         design: The design, as written.
         parameters: The values of its parameters, those of a quick run where the verdict says that
             it was one.
@@ -52,9 +51,9 @@ def studies(folder: Path) -> list[Path]:
 
 def _design(path: Path) -> tuple[dict[str, Any], bytes]:
     design, content = files.read_toml(path)
-    if not isinstance(design.get("kind"), str) or design["kind"] not in PARAMETERS:
+    if not isinstance(design.get("kind"), str) or design["kind"] not in kinds.installed():
         raise UnreadableError(
-            f"the kind of a design must be one of {', '.join(PARAMETERS)}, but {path} says "
+            f"the kind of a design must be one of {', '.join(kinds.installed())}, but {path} says "
             f"{shown(design.get('kind'))}"
         )
     return design, content
@@ -65,19 +64,19 @@ def parameters(design: dict[str, Any], *, quick: bool) -> Parameters:
 
     Those of `[parameters]`, and over them those of `[quick]` in a quick run.
     """
-    given, names = _section(design, "parameters"), PARAMETERS[design["kind"]]
-    _same_names("parameters", given, names)
+    given, kind = _section(design, "parameters"), kinds.find(design["kind"])
+    _same_names("parameters", given, kind.parameters)
     values = {
         name: entry["value"] if isinstance(entry, dict) and "value" in entry else entry
         for name, entry in given.items()
     }
     if quick:
         values |= _section(design, "quick")
-        _same_names("quick parameters", values, names)
+        _same_names("quick parameters", values, kind.parameters)
     for name, value in values.items():
-        if rule := parameter_fault(design["kind"], name, value):
-            raise UnreadableError(f"{name} must {rule}, but it is {shown(value)}")
-    if fault := joint_fault(design["kind"], values) or ceiling_fault(design["kind"], values):
+        if not (rule := kind.parameters[name]).allows(value):
+            raise UnreadableError(f"{name} must {rule.words}, but it is {shown(value)}")
+    if fault := kind.joint(values) or ceiling_fault(kind, values):
         raise UnreadableError(fault)
     return values
 

@@ -40,23 +40,11 @@ def check(folder: Path) -> Iterator[Finding]:
     present = {name for name in present if name != NAME and Path(name).name != OWN}
     listed, faults = _listed(files.read_text(folder / NAME))
     yield counted("the manifest can be read", faults, NAME)
-    yield counted(
-        "the manifest lists every file",
-        (f"{name} is not listed" for name in sorted(present - set(listed))),
-        NAME,
-    )
-    yield counted(
-        "every file that the manifest lists exists",
-        (f"{name} is missing" for name in sorted(set(listed) - present)),
-        NAME,
-    )
-    wrong = (
-        name
-        for name in sorted(present & set(listed))
-        if files.sha256_of(folder / name) != listed[name]
-    )
-    yield counted(
-        "every file has the SHA-256 that the manifest gives",
-        (f"{name} differs" for name in wrong),
-        NAME,
-    )
+    more = [f"{name} is not listed" for name in sorted(present - set(listed))]
+    yield counted("the manifest lists every file", more, NAME)
+    less = [f"{name} is missing" for name in sorted(set(listed) - present)]
+    yield counted("every file that the manifest lists exists", less, NAME)
+    both = sorted(present & set(listed))
+    wrong = [name for name in both if files.sha256_of(folder / name) != listed[name]]
+    claim = "every file has the SHA-256 that the manifest gives"
+    yield counted(claim, (f"{name} differs" for name in wrong), NAME)

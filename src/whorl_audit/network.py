@@ -9,9 +9,12 @@ factor whose entries are products of positive numbers: nothing cancels in it, an
 values keep digits that eigenvalues of K lose.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from whorl_audit.types import Array
+from whorl_audit import plane
+from whorl_audit.types import Array, Whole
 
 H = 1e-30  # the complex step: its square vanishes beside any real part
 EDGES = ((0, 1), (0, 2), (1, 2))
@@ -108,3 +111,51 @@ def turn(layers: Array, inputs: Array, score: Array) -> tuple[Array, Array]:
 def losses(layers: Array, inputs: Array, targets: Array) -> Array:
     """Half the squared residual, summed over the samples (Eq. 5)."""
     return 0.5 * np.square(targets - predict(layers, inputs)).sum(axis=(1, 2))
+
+
+@dataclass(frozen=True)
+class Selected:
+    """One sample of every network.
+
+    Its residual in the plane, its Jacobian, and its response in the plane.
+    """
+
+    residual: Array
+    jacobian: Array
+    factor: Array
+    response: Array
+
+    @property
+    def gain(self) -> Array:
+        """The largest amplification of a residual by the inverse of the response."""
+        values = np.linalg.svd(plane.reduced(self.factor), compute_uv=False)
+        return 1 / np.square(values[:, 1])
+
+    def score(self, potential: Array) -> Array:
+        """The score of a potential given in the plane."""
+        return carry_back(self.jacobian, plane.out_of(potential))
+
+    def repaired(self) -> tuple[Array, Array]:
+        """The reciprocal score and that of a unit turn under the repair law."""
+        drives = (self.residual, plane.mix(self.residual, 0.0, 1.0))
+        straight, across = (self.score(plane.solve(self.response, one)) for one in drives)
+        return straight, across
+
+    def velocity(self, layers: Array, score: Array) -> Array:
+        """How the sample's output moves under a score, by way of the weights."""
+        return np.einsum("bolrc,blrc->bo", self.jacobian, velocity(layers, score))
+
+
+def select(layers: Array, inputs: Array, targets: Array, chosen: Whole) -> Selected:
+    """The chosen sample of every network."""
+    at = np.arange(len(layers))
+    entering, leaving = inputs[at, chosen][:, None], targets[at, chosen]
+    jac = jacobian(layers, entering)
+    inside = factor(jac, layers)[:, 0]
+    residual = plane.into(leaving - predict(layers, entering)[:, 0])
+    return Selected(residual, jac[:, 0], inside, plane.gram(inside))
+
+
+def largest_residual(layers: Array, inputs: Array, targets: Array) -> Whole:
+    """The sample with the largest residual."""
+    return np.square(targets - predict(layers, inputs)).sum(axis=2).argmax(axis=1)

@@ -27,10 +27,17 @@ def mix(coordinates: Array, alpha: float, omega: float) -> Array:
     return np.stack([alpha * first - omega * second, alpha * second + omega * first], axis=-1)
 
 
+def reduced(factor: Array) -> Array:
+    """A factor `(batch, 3, n)` in the plane, which has the same singular values but the zero
+    one.
+    """
+    return np.einsum("po,bon->bpn", AXES, factor)
+
+
 def gram(factor: Array) -> Array:
     """The response in the plane, `(batch, 2, 2)`, from a factor `(batch, 3, n)` of it."""
-    reduced = np.einsum("po,bon->bpn", AXES, factor)
-    return reduced @ np.swapaxes(reduced, 1, 2)
+    inside = reduced(factor)
+    return inside @ np.swapaxes(inside, 1, 2)
 
 
 def solve(operator: Array, right: Array) -> Array:

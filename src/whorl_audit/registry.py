@@ -11,16 +11,17 @@ beside, and for a run of another version, there is nothing to compare with; such
 import ast
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from whorl_audit import kinds
+from whorl_audit.finding import different
 from whorl_audit.folder import Study
 
 HOME = Path(__file__).parent.parent / "whorl"
-JUDGES = ("study/gates.py", "ground/store.py")
 UNHEARD = {"ctx", "kind", "type_comment", "type_ignores", "type_params"}
 
 
@@ -35,36 +36,37 @@ def version() -> str | None:
 
 @cache
 def locks() -> dict[str, dict[str, Any]]:
-    """The locks of the shipped designs, by the name of the design."""
-    return {
-        path.name.removesuffix(".lock.json"): json.loads(path.read_bytes())
-        for path in sorted(HOME.glob("study/designs/*.lock.json"))
-    }
+    """The locks that ship, by the name of their kind, which is that of its design too."""
+    there = HOME.glob("study/kinds/*/design.lock.json")
+    places = {path.parent.name: path for path in sorted(there)} or _locks_of_before()
+    return {name: json.loads(path.read_bytes()) for name, path in places.items()}
+
+
+def _locks_of_before() -> dict[str, Path]:
+    """Where the locks lie while designs do not lie with their kinds; to be deleted once they do."""
+    there = HOME.glob("study/designs/*.lock.json")
+    return {path.name.removesuffix(".lock.json"): path for path in sorted(there)}
 
 
 def shape_faults(study: Study) -> list[str]:
-    """What is wrong with the lock of a run that says it is registered, whoever registered it."""
+    """What is wrong with the lock of a run that says it is registered, whoever registered it.
+
+    It covers a file of its kind. Which other files it must cover is known for what ships only.
+    """
     sources = study.lock.get("sources")
     if set(study.lock) != {"design", "sources"} or not isinstance(sources, dict):
         return ["it does not hold a design and its sources, and nothing else"]
-    needed = (f"study/{study.kind}.py", *JUDGES)
-    return [f"{path} is not among its sources" for path in needed if path not in sources]
+    of_kind = any(study.kind in path.removesuffix(".py").split("/") for path in sources)
+    if study.kind in kinds.own() and not of_kind:
+        return [f"no file of the kind {study.kind} is among its sources"]
+    return [] if sources else ["it has no sources"]
 
 
-def _different(found: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
-    return sorted(
-        path for path in found.keys() | wanted.keys() if found.get(path) != wanted.get(path)
-    )
-
-
-def _installed(paths: list[str]) -> dict[str, str]:
-    """The hashes of source files as they are installed."""
-    there = {
-        path: HOME / path
-        for path in paths
-        if ".." not in Path(path).parts and not Path(path).is_absolute()
-    }
-    return {path: fingerprint(file.read_bytes()) for path, file in there.items() if file.is_file()}
+def _installed(paths: Collection[str]) -> dict[str, str]:
+    """The fingerprints of source files as they are installed."""
+    outside = {path for path in paths if Path(path).is_absolute() or ".." in Path(path).parts}
+    files = {path: HOME / path for path in paths if path not in outside}
+    return {path: fingerprint(file.read_bytes()) for path, file in files.items() if file.is_file()}
 
 
 def fingerprint(source: bytes) -> str:
@@ -115,35 +117,23 @@ def judge(study: Study, made_by: object) -> tuple[list[str], str | None]:
     """
     if study.verdict.get("registered") is not True or shape_faults(study):
         return [], None
+    mine, now = study.lock["sources"], version()
     shipped = {lock["design"]: name for name, lock in locks().items()}.get(study.hashes["design"])
     if shipped and study.lock == locks()[shipped]:
         return [], None
-    if version() is None:
+    if now is None:
         return [], "there is no whorl beside this auditor to compare with"
-    if made_by != version():
+    if made_by != now:
         made = "a version that is not known" if made_by is None else f"whorl {made_by}"
-        return (
-            [],
-            (
-                f"it was made by {made}, and what ships with whorl {version()} has another design or "
-                "other sources"
-            ),
-        )
+        ships = f"what ships with whorl {now} has another design or other sources"
+        return [], f"it was made by {made}, and {ships}"
     if shipped:
-        return [
-            (
-                f"{_different(study.lock['sources'], locks()[shipped]['sources'])[0]} is not as in the "
-                "lock that ships"
-            )
-        ], None
-    faults = []
-    if study.design.get("name") in locks():
-        faults.append(
-            f"a design named {study.design['name']} ships with whorl {made_by}, and this is another"
-        )
-    kinds = locks().get(study.kind, {}).get("sources", {})
-    faults += [
-        f"{path} is not as it is installed"
-        for path in _different(study.lock["sources"], _installed(list(kinds)))
-    ]
-    return faults, None if faults else f"its design does not ship with whorl {version()}"
+        path = different(mine, locks()[shipped]["sources"])[0]
+        return [f"{path} is not as in the lock that ships"], None
+    faults, name = [], study.design.get("name")
+    if name in locks():
+        faults.append(f"a design named {name} ships with whorl {now}, and this is another")
+    if study.kind in locks():
+        here = _installed(locks()[study.kind]["sources"])
+        faults += [f"{path} is not as it is installed" for path in different(mine, here)]
+    return faults, None if faults else f"its design does not ship with whorl {now}"

@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from whorl_audit.finding import Finding, counted, impossible
-from whorl_audit.keys import KEYS, sizes
-from whorl_audit.schema import REAL, TABLES, WORD, Column
+from whorl_audit.kinds import REAL, WORD, Column, Kind
 from whorl_audit.types import Parameters, Table, Tables
 
 ROOM = 100_000  # rows that may be missing and still be gone through
@@ -25,11 +24,9 @@ def label(keys: Table, at: int) -> str:
 def _schema_faults(stored: pa.Table, columns: tuple[Column, ...]) -> Iterator[str]:
     names = [column.name for column in columns]
     if stored.column_names != names:
-        different = [
-            name
-            for name in [*names, *stored.column_names]
-            if (name in names) != (name in stored.column_names)
-        ]
+        different = sorted(
+            set(names) ^ set(stored.column_names), key=[*names, *stored.column_names].index
+        )
         yield f"column {different[0]}" if different else "order of the columns"
         return
     for column in columns:
@@ -72,17 +69,13 @@ def _arrays(stored: pa.Table, columns: tuple[Column, ...]) -> Table:
 
 
 def check(
-    kind: str, p: Parameters, stored: dict[str, pa.Table | str], tables: Tables
+    kind: Kind, p: Parameters, stored: dict[str, pa.Table | str], tables: Tables
 ) -> Iterator[Finding]:
     """Judge the shape of every table, and put those that have it into `tables`."""
-    unknown = sorted(set(stored) - set(TABLES[kind]))
-    yield counted(
-        "there are no tables but those of the kind",
-        (f"{name} is unknown" for name in unknown),
-        "tables",
-    )
-    row_keys = KEYS[kind](p)
-    for name, columns in TABLES[kind].items():
+    unknown = [f"{name} is unknown" for name in sorted(set(stored) - set(kind.columns))]
+    yield counted("there are no tables but those of the kind", unknown, "tables")
+    row_keys = kind.keys(p)
+    for name, columns in kind.columns.items():
         content = stored.get(name, "no such table")
         if isinstance(content, str):
             yield impossible(f"{name} has its columns", f"{name}: {content}")
@@ -98,12 +91,12 @@ def check(
             tables[name] = table
 
 
-def beyond(kind: str, p: Parameters, stored: dict[str, pa.Table | str]) -> str | None:
+def beyond(kind: Kind, p: Parameters, stored: dict[str, pa.Table | str]) -> str | None:
     """The table that would have to be far longer than it is, if there is one.
 
     Nothing is recomputed for a design that asks for that.
     """
-    for name, wanted in sizes(kind, p).items():
+    for name, wanted in kind.sizes(p).items():
         content = stored.get(name, "no such table")
         there = 0 if isinstance(content, str) else content.num_rows
         if wanted > max(there, ROOM):
@@ -112,9 +105,6 @@ def beyond(kind: str, p: Parameters, stored: dict[str, pa.Table | str]) -> str |
 
 
 def _repeated(table: Table) -> Iterator[str]:
-    names, counts = np.unique(table["name"], return_counts=True)
-    yield from (
-        f"{name} appears {count} times"
-        for name, count in zip(names, counts, strict=True)
-        if count > 1
-    )
+    for name, count in zip(*np.unique(table["name"], return_counts=True), strict=True):
+        if count > 1:
+            yield f"{name} appears {count} times"

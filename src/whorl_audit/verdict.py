@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from whorl_audit import registry
-from whorl_audit.finding import Finding, counted
+from whorl_audit.finding import Finding, counted, different
 from whorl_audit.folder import Study
 from whorl_audit.types import Expected
 
@@ -43,32 +43,25 @@ def _gate_fault(
         return "its design has no bound or no relation"
     expected = statistics.get(str(design.get("statistic")))
     if expected is None:
-        return (
-            None
-            if (value, stored.get("passed"), stored.get("margin")) == (None, False, None)
-            else "its statistic does not exist"
-        )
-    if (
-        not isinstance(value, int | float)
-        or not float(expected.errors(np.asarray(value))) <= expected.tolerance
-    ):
+        absent = (value, stored.get("passed"), stored.get("margin")) == (None, False, None)
+        return None if absent else "its statistic does not exist"
+    number = isinstance(value, int | float)
+    if not number or not float(expected.errors(np.asarray(value))) <= expected.tolerance:
         return f"value is {value!r} instead of {float(expected.values)!r}"
     # The stored value agrees with ours; which side of the bound it is on is decided by it, so that
     # last bits cannot part the two.
     if stored.get("passed") is not RELATIONS[relation](value, bound):
         return f"passed is {stored.get('passed')!r}"
     room, given = margin(relation, value, bound), stored.get("margin")
-    if not isinstance(given, int | float) or not abs(given - room) <= MARGIN * max(
-        abs(room), abs(value), abs(bound)
-    ):
+    allowed = MARGIN * max(abs(room), abs(value), abs(bound))
+    if not isinstance(given, int | float) or not abs(given - room) <= allowed:
         return f"margin is {given!r} instead of {room!r}"
     return None
 
 
 def _records(value: object) -> list[dict[str, Any]]:
-    return (
-        [one if isinstance(one, dict) else {} for one in value] if isinstance(value, list) else []
-    )
+    listed = value if isinstance(value, list) else []
+    return [one if isinstance(one, dict) else {} for one in listed]
 
 
 def gates(study: Study, statistics: dict[str, Expected]) -> Iterator[Finding]:
@@ -82,11 +75,8 @@ def gates(study: Study, statistics: dict[str, Expected]) -> Iterator[Finding]:
     yield counted("every gate follows from the design and the statistics", faults, "verdict.json")
     verdict = "PASS" if all(gate.get("passed") is True for gate in stored) else "FAIL"
     claimed = study.verdict.get("verdict")
-    yield counted(
-        "the verdict follows from the gates",
-        [f"it is {claimed!r}"] if claimed != verdict else [],
-        "verdict.json",
-    )
+    wrong = [f"it is {claimed!r}"] if claimed != verdict else []
+    yield counted("the verdict follows from the gates", wrong, "verdict.json")
 
 
 def gates_of_ours(study: Study, ours: dict[str, float]) -> Finding:
@@ -96,36 +86,25 @@ def gates_of_ours(study: Study, ours: dict[str, float]) -> Finding:
     """
     faults = []
     for gate in _records(study.verdict.get("gates")):
-        relation, bound, value = (
-            gate.get("relation"),
-            gate.get("bound"),
-            ours.get(str(gate.get("statistic"))),
-        )
-        if (
-            gate.get("passed") is not True
-            or relation not in RELATIONS
-            or not isinstance(bound, int | float)
-            or value is None
-        ):
+        relation, bound = gate.get("relation"), gate.get("bound")
+        value = ours.get(str(gate.get("statistic")))
+        if gate.get("passed") is not True or value is None or relation not in RELATIONS:
             continue  # found with the gates themselves, or no claim
+        if not isinstance(bound, int | float):
+            continue
         same = relation == "==" and abs(value - bound) <= MARGIN * max(1.0, abs(bound))
         if not same and not RELATIONS[relation](value, bound):
-            faults.append(
-                f"{gate.get('name')}: ours is {value!r}, which is not {relation} {bound!r}"
-            )
-    return counted(
-        "every gate that holds does so for the auditor's own numbers", faults, "verdict.json"
-    )
+            why = f"ours is {value!r}, which is not {relation} {bound!r}"
+            faults.append(f"{gate.get('name')}: {why}")
+    claim = "every gate that holds does so for the auditor's own numbers"
+    return counted(claim, faults, "verdict.json")
 
 
 def origin(study: Study) -> Finding:
     """Judge whether the run was made from this design."""
     same = study.verdict.get("design") == study.hashes["design"]
-    return counted(
-        "the run was made from this design",
-        [] if same else ["verdict.json names another"],
-        "design.toml",
-    )
+    faults = [] if same else ["verdict.json names another"]
+    return counted("the run was made from this design", faults, "design.toml")
 
 
 def identity(study: Study) -> Iterator[Finding]:
@@ -133,11 +112,9 @@ def identity(study: Study) -> Iterator[Finding]:
     said, design = study.verdict, study.design
     pairs = {
         "study": design.get("name"),
-        "kind": design.get("kind"),
-        "title": design.get("title"),
-        "expected": design.get("expected"),
+        **{name: design.get(name) for name in ("kind", "title", "expected")},
+        "lock": study.hashes["lock"],
     }
-    pairs["lock"] = study.hashes["lock"]
     faults = [
         f"{name} is {said.get(name)!r} instead of {value!r}"
         for name, value in pairs.items()
@@ -146,19 +123,12 @@ def identity(study: Study) -> Iterator[Finding]:
     if not isinstance(said.get("quick"), bool):
         faults.append(f"quick is {said.get('quick')!r}")
     yield counted("the verdict names its design and lock", faults, "verdict.json")
-    rows = {
-        name: None if isinstance(table, str) else table.num_rows
-        for name, table in study.tables.items()
-    }
     there = {
-        name: {"sha256": digest, "rows": rows[name]} for name, digest in study.table_hashes.items()
+        name: {"sha256": digest, "rows": getattr(study.tables[name], "num_rows", None)}
+        for name, digest in study.table_hashes.items()
     }
-    named = said.get("tables")
-    named = named if isinstance(named, dict) else {}
-    wrong = [name for name in sorted(set(there) | set(named)) if there.get(name) != named.get(name)]
-    yield counted(
-        "the verdict has the SHA-256 and the number of rows of every table", wrong, "verdict.json"
-    )
+    claim = "the verdict has the SHA-256 and the number of rows of every table"
+    yield counted(claim, different(said.get("tables"), there), "verdict.json")
 
 
 def registration(study: Study) -> Iterator[Finding]:
@@ -175,15 +145,13 @@ def registration(study: Study) -> Iterator[Finding]:
         ]
         faults += registry.shape_faults(study)
     yield counted("the lock holds hashes", faults, "lock.json")
-    reasons = [
-        *(["the run is quick"] if said.get("quick") else []),
-        *(["there is no lock"] if not lock else []),
-        *(
-            ["the lock is of another design"]
-            if lock and lock.get("design") != study.hashes["design"]
-            else []
-        ),
-    ]
+    other = lock and lock.get("design") != study.hashes["design"]
+    possible = {
+        "the run is quick": said.get("quick"),
+        "there is no lock": not lock,
+        "the lock is of another design": other,
+    }
+    reasons = [reason for reason, holds in possible.items() if holds]
     registered, why = said.get("registered"), said.get("why_unregistered")
     wrong = []
     if registered is True and (reasons or why):
@@ -197,12 +165,9 @@ def shipped(study: Study, made_by: object) -> Finding:
     """Judge the registration against the designs, locks and sources that ship, as far as they can
     be compared.
     """
-    faults, _ = registry.judge(study, made_by)
-    return counted(
-        f"the registration of {study.path.name} is not another than the shipped one",
-        faults,
-        f"{study.path.name}/lock.json",
-    )
+    name, (faults, _) = study.path.name, registry.judge(study, made_by)
+    claim = f"the registration of {name} is not another than the shipped one"
+    return counted(claim, faults, f"{name}/lock.json")
 
 
 def summary(said: dict[str, Any], studies: list[Study]) -> Finding:
@@ -211,14 +176,8 @@ def summary(said: dict[str, Any], studies: list[Study]) -> Finding:
     there = {
         study.path.name: {name: study.verdict.get(name) for name in fields} for study in studies
     }
-    named = said.get("studies")
-    named = named if isinstance(named, dict) else {}
     faults = [f"{name} is no part of it" for name in said if name != "studies"]
-    faults += [
-        f"study {name}"
-        for name in sorted(set(there) | set(named))
-        if named.get(name) != there.get(name)
-    ]
+    faults += [f"study {name}" for name in different(said.get("studies"), there)]
     faults += [
         f"study {study.path.name} is in the folder of another"
         for study in studies

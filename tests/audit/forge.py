@@ -14,14 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from whorl_audit import crate
-from whorl_audit.computed import recompute
-from whorl_audit.derived import DERIVED
+from whorl_audit import crate, kinds
 from whorl_audit.folder import sha256
-from whorl_audit.keys import KEYS
-from whorl_audit.schema import TABLES
-from whorl_audit.statistics import STATISTICS
 from whorl_audit.types import Tables
+from whorl_audit.values import recompute
 from whorl_audit.verdict import RELATIONS, margin
 
 NOISE = 1e-16
@@ -102,8 +98,9 @@ GATES = {
 def make_tables(kind, parameters, noise=NOISE):
     """Every table of a study but the statistics' own rows, as columns of NumPy arrays."""
     rng = np.random.default_rng(1)
-    expected = recompute(kind, parameters)
-    tables = Tables({name: dict(keys) for name, keys in KEYS[kind](parameters).items()})
+    study = kinds.find(kind)
+    expected = recompute(study, parameters)
+    tables = Tables({name: dict(keys) for name, keys in study.keys(parameters).items()})
     for name, columns in expected.items():
         for column, one in columns.items():
             scale = np.abs(one.values) if one.scale is None else one.scale
@@ -118,10 +115,11 @@ def make_tables(kind, parameters, noise=NOISE):
 
 def rederive(kind, parameters, tables):
     """Make the derived columns and the statistics anew from the others."""
-    for name, formula in DERIVED[kind].items():
+    study = kinds.find(kind)
+    for name, formula in study.derived.items():
         for column, one in formula(tables, parameters).items():
             tables[name][column] = one.values
-    statistics = STATISTICS[kind](tables, parameters)
+    statistics = study.statistics(tables, parameters)
     tables["statistics"] = {
         "name": np.array(list(statistics)),
         "value": np.array([float(one.values) for one in statistics.values()]),
@@ -130,7 +128,7 @@ def rederive(kind, parameters, tables):
 
 
 def to_arrow(kind, name, table):
-    columns = TABLES[kind][name]
+    columns = kinds.find(kind).columns[name]
     types = {"int64": pa.int64(), "double": pa.float64(), "string": pa.string()}
     fields = [pa.field(one.name, types[one.type], metadata={"role": one.role}) for one in columns]
     return pa.table(
@@ -314,7 +312,7 @@ def environment(root, verdicts, version):
         "whorl": version,
         "sources": sha256(
             "".join(
-                digest for lock in locks for digest in lock.get("sources", {}).values()
+                digest for lock in locks for digest in dict(lock.get("sources", {})).values()
             ).encode()
         ),
         "designs": {name: verdict["design"] for name, verdict in verdicts.items()},

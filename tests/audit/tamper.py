@@ -12,8 +12,7 @@ import pyarrow.parquet as pq
 
 import whorl_audit
 from audit import forge
-from whorl_audit import folder
-from whorl_audit.schema import TABLES
+from whorl_audit import folder, kinds
 
 
 def finds(root, study=None):
@@ -48,7 +47,7 @@ def columns(root):
     """Every (study, table, column) of a run folder."""
     for path in folder.studies(root):
         kind = json.loads((path / "verdict.json").read_text())["kind"]
-        for table, listed in TABLES[kind].items():
+        for table, listed in kinds.find(kind).columns.items():
             yield from ((path.name, table, one) for one in listed)
 
 

@@ -72,7 +72,9 @@ def spoil(name, text):
 
 UNREADABLE = {
     "must be TOML": spoil("design.toml", "name = "),
-    "must be one of structural, threshold, horizon": spoil("design.toml", 'kind = "other"'),
+    "must be one of foresight, horizon, structural, threshold": spoil(
+        "design.toml", 'kind = "other"'
+    ),
     "parameters must be those of the kind": spoil(
         "design.toml", 'kind = "structural"\n[parameters]\nseed = { value = 1 }'
     ),

@@ -7,8 +7,8 @@ import whorl as wh
 import whorl_audit
 from study.small import SMALL, made, small
 from whorl.study import design, run
-from whorl_audit import foresight, keys, rows
-from whorl_audit.statistics import STATISTICS
+from whorl_audit import kinds, rows
+from whorl_audit.kinds.foresight import quarter_turn
 
 
 @pytest.mark.parametrize("kind", SMALL)
@@ -21,14 +21,14 @@ def test_what_the_library_wrote_is_what_the_auditor_computes(kind, tmp_path):
 @pytest.mark.parametrize("kind", design.SHIPPED)
 def test_the_rows_of_a_table_are_foretold_by_arithmetic(kind):
     p = vars(design.shipped(kind).values(quick=True))
-    made = keys.KEYS[kind](p)
-    foretold = keys.sizes(kind, p)
+    made = kinds.find(kind).keys(p)
+    foretold = kinds.find(kind).sizes(p)
     assert foretold == {name: len(next(iter(made[name].values()))) for name in foretold}
 
 
 @pytest.mark.parametrize("width", range(3, 9))
 def test_both_have_the_same_quarter_turn_at_every_width(width):
-    np.testing.assert_allclose(foresight.quarter_turn(width), wh.quarter_turn(width), atol=1e-15)
+    np.testing.assert_allclose(quarter_turn(width), wh.quarter_turn(width), atol=1e-15)
 
 
 def test_a_row_too_many_at_the_end_is_found():
@@ -43,7 +43,7 @@ def test_both_kinds_of_wrong_prediction_are_errors():
     wrong = table["favourable"].copy()
     for value in (0, 1):
         wrong[np.flatnonzero(table["favourable"] == value)[0]] = 1 - value
-    found = STATISTICS["threshold"](
+    found = kinds.find("threshold").statistics(
         tables | {"configurations": table | {"predicted": wrong}}, vars(p)
     )
     assert set(table["favourable"]) == {0, 1}

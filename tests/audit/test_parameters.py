@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from study import small
 from whorl.study import cost, design, schema
-from whorl_audit import folder, keys, limits
-from whorl_audit import schema as theirs
+from whorl_audit import folder, kinds, limits
+from whorl_audit.kinds import foresight
 from whorl_audit.types import UnreadableError
 
 KINDS = tuple(schema.PARAMETERS)
@@ -19,9 +19,9 @@ EVERY = [(kind, name) for kind in KINDS for name in schema.PARAMETERS[kind]]
 ENDS = sorted(
     {
         float(end)
-        for table in (theirs._COUNTS, theirs._NUMBERS, theirs._LISTS, theirs._WHOLE_LISTS)
-        for ends in table.values()
-        for end in ends[:2]
+        for kind in KINDS
+        for rule in kinds.find(kind).parameters.values()
+        for end in rule.ends
     }
     | {0.001, 0.1, 1 / 3, 5e-324, 1e308, 1e-16}
 )
@@ -85,7 +85,7 @@ def at_the_run(kind, name, value):
 
 
 def at_the_audit(kind, name, value):
-    return theirs.parameter_fault(kind, name, value) is None
+    return kinds.find(kind).parameters[name].allows(value)
 
 
 @pytest.mark.parametrize(("kind", "name"), EVERY, ids=[" ".join(one) for one in EVERY])
@@ -118,7 +118,7 @@ def test_both_let_in_the_same_random_values(parameter, value):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_both_know_the_same_parameters_and_let_in_the_registered_ones(kind):
-    assert set(theirs.PARAMETERS[kind]) == set(schema.PARAMETERS[kind])
+    assert set(kinds.find(kind).parameters) == set(schema.PARAMETERS[kind])
     study = design.shipped(kind)
     for values in (study.values(), study.values(quick=True)):
         assert all(
@@ -168,7 +168,7 @@ def test_a_step_of_many_leaks_is_refused_by_both(step, leak, good):
     values = {
         name: entry["value"] for name, entry in design.shipped("structural").parameters.items()
     } | {"step": step, "leak": leak}
-    assert (theirs.joint_fault("structural", values) is None) == good
+    assert (kinds.find("structural").joint(values) is None) == good
     if good:
         design.parse(text.encode())
         return
@@ -179,7 +179,7 @@ def test_a_step_of_many_leaks_is_refused_by_both(step, leak, good):
 
 
 def test_the_ceilings_of_a_run_and_of_its_audit_are_the_same():
-    assert (limits.ROWS, limits.DRAWS, limits.FORESEEN) == (cost.ROWS, cost.DRAWS, cost.FORESEEN)
+    assert (limits.ROWS, limits.DRAWS, foresight.FORESEEN) == (cost.ROWS, cost.DRAWS, cost.FORESEEN)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -187,11 +187,12 @@ def test_the_ceilings_of_a_run_and_of_its_audit_are_the_same():
 def test_both_count_the_same_work(kind, quick):
     study = design.shipped(kind)
     p, ours = study.values(quick), cost.estimate(study, quick)
-    theirs_ = keys.sizes(kind, vars(p))
-    assert theirs_ == {name: cost.rows(kind, p)[name] for name in theirs_}
-    assert limits.ceiling_fault(kind, vars(p)) is None
-    if kind == "foresight":
-        assert limits._foreseen(vars(p)) == ours.foreseen
+    auditor = kinds.find(kind)
+    theirs = auditor.sizes(vars(p))
+    assert theirs == {name: cost.rows(kind, p)[name] for name in theirs}
+    assert limits.ceiling_fault(auditor, vars(p)) is None
+    for _, foreseen, _ in auditor.work(vars(p)):
+        assert foreseen == ours.foreseen > 0
 
 
 @pytest.mark.parametrize(

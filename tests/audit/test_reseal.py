@@ -106,13 +106,14 @@ def test_a_bound_that_was_lowered_with_its_registration_does_not_pass_for_the_sh
     assert "the registration of threshold is not another than the shipped one" in failures(run)
 
 
-@pytest.mark.parametrize("change", ["one", "emptied", "fewer", "gone"])
+@pytest.mark.parametrize("change", ["one", "emptied", "fewer", "gone", "listed"])
 def test_forged_sources_of_a_lock_are_found(mine, change):
     changes = {
         "one": lambda said: said["sources"].update({"system.py": "0" * 64}),
         "emptied": lambda said: said | {"sources": {}},
         "fewer": lambda said: said["sources"].pop("system.py") and None,
         "gone": lambda said: {"design": said["design"]},
+        "listed": lambda said: said | {"sources": []},
     }
     assert failures(mine) == []
     rewrite(mine / "mine" / "lock.json", changes[change])
@@ -138,6 +139,38 @@ def test_the_lock_of_a_shipped_design_is_the_one_that_ships(sound, name):
     )
     assert "made by whorl 0.0.0" in str(registry.judge(forged, "0.0.0")[1])
     assert "not known" in str(registry.judge(forged, None)[1])
+
+
+@pytest.mark.parametrize(
+    "place", ["study/kinds/threshold/design.lock.json", "study/designs/threshold.lock.json"]
+)
+def test_the_lock_of_a_kind_is_found_where_its_design_lies(tmp_path, monkeypatch, place):
+    said = {"design": "0" * 64, "sources": {"study/kinds/threshold/compute.py": "1" * 64}}
+    (tmp_path / place).parent.mkdir(parents=True)
+    (tmp_path / place).write_text(json.dumps(said))
+    monkeypatch.setattr(registry, "HOME", tmp_path)
+    assert registry.locks.__wrapped__() == {"threshold": said}
+
+
+@pytest.mark.parametrize(
+    ("sources", "faults"),
+    [
+        (["study/threshold.py"], []),
+        (["study/kinds/threshold/compute.py", "ground/store.py"], []),
+        (
+            ["study/kinds/horizon/compute.py"],
+            ["no file of the kind threshold is among its sources"],
+        ),
+        (["threshold_of_pain.py", ""], ["no file of the kind threshold is among its sources"]),
+        ([], ["no file of the kind threshold is among its sources"]),
+    ],
+)
+def test_a_lock_covers_a_file_of_its_kind(sound, sources, faults):
+    study = folder.read(sound / "threshold")
+    lock = study.lock | {"sources": dict.fromkeys(sources, "0" * 64)}
+    assert registry.shape_faults(replace(study, lock=lock)) == faults
+    brought = ["it has no sources"] if not sources else []
+    assert registry.shape_faults(replace(study, lock=lock, kind="spiral")) == brought
 
 
 def test_without_whorl_beside_it_the_auditor_says_that_it_cannot_compare(sound, monkeypatch):

@@ -14,7 +14,7 @@ import whorl_audit
 from audit import forge
 from study.small import small
 from whorl.study import run as study_run
-from whorl_audit import values, verdict
+from whorl_audit import kinds, values, verdict
 from whorl_audit.types import Tables
 
 
@@ -105,22 +105,18 @@ def test_a_residual_that_was_changed_inside_the_tolerances_is_found(sound, tmp_p
 
 
 def test_accounts_that_close_too_well_are_found():
-    p = forge.PARAMETERS["horizon"] | {"epochs": 12}
+    p, kind = forge.PARAMETERS["horizon"] | {"epochs": 12}, kinds.find("horizon")
     tables = forge.make_tables("horizon", p)
-    mine = values.own("horizon", p, tables)
+    mine = values.own(kind, p, tables)
     assert [
-        finding.claim
-        for finding in values.roundoff("horizon", p, tables, mine)
-        if not finding.passed
+        finding.claim for finding in values.roundoff(kind, p, tables, mine) if not finding.passed
     ] == []
     gridded(tables)
     tables = forge.rederive("horizon", p, tables)
-    expected = values.statistics("horizon", p, tables)
-    assert all(finding.passed for finding in values.check("horizon", p, tables, expected))
+    expected = values.statistics(kind, p, tables)
+    assert all(finding.passed for finding in values.check(kind, p, tables, expected))
     found = [
-        finding.claim
-        for finding in values.roundoff("horizon", p, tables, mine)
-        if not finding.passed
+        finding.claim for finding in values.roundoff(kind, p, tables, mine) if not finding.passed
     ]
     assert found == ["statistic closure.trajectory.max is as large as round-off is"]
 
@@ -167,9 +163,13 @@ def test_run_and_audit_agree_where_round_off_grows(kind, others):
     p = vars(study.values(**others))
     made = study_run.compute(study, **others)
     tables = Tables({name: dict(table) for name, table in made.items()})
-    expected = values.statistics(kind, p, tables)
-    mine = values.own(kind, p, tables)
-    findings = [*values.check(kind, p, tables, expected), *values.roundoff(kind, p, tables, mine)]
+    auditor = kinds.find(kind)
+    expected = values.statistics(auditor, p, tables)
+    mine = values.own(auditor, p, tables)
+    findings = [
+        *values.check(auditor, p, tables, expected),
+        *values.roundoff(auditor, p, tables, mine),
+    ]
     assert [(finding.claim, finding.error) for finding in findings if not finding.passed] == []
 
 
@@ -177,7 +177,7 @@ def test_what_round_off_took_is_no_licence():
     # Where noise grows beyond a millionth of a weight, the tolerance grows no further: a design
     # cannot make its check empty.
     p = forge.PARAMETERS["structural"] | {"leak": 1e-15, "step": 2.0}
-    weights = whorl_audit.values.recompute("structural", p)["trajectory_weights"]
+    weights = values.recompute(kinds.find("structural"), p)["trajectory_weights"]
     for column in weights.values():
         assert (
             column.tolerance * np.asarray(column.scale)

@@ -9,15 +9,16 @@ import numpy as np
 import pytest
 
 from audit import forge
-from whorl_audit import draws, keys, network, plane
-from whorl_audit.computed import common, recompute
-from whorl_audit.computed.structural import _outputs_solved, _updated, _weights_solved
-from whorl_audit.derived import DERIVED
-from whorl_audit.derived import common as derived
-from whorl_audit.derived.threshold import auc, ordered_pairs
+from whorl_audit import draws, expect, formulas, kinds, network, plane, values
+from whorl_audit.kinds.structural import _outputs_solved, _updated, _weights_solved
+from whorl_audit.kinds.threshold import auc, ordered_pairs
 
 C = np.array([[0, -1, 1], [1, 0, -1], [-1, 1, 0]]) / math.sqrt(3)
 DEPTHS = (1, 2, 4)
+
+
+def recompute(kind, p):
+    return values.recompute(kinds.find(kind), p)
 
 
 def networks(depth, number=3):
@@ -125,7 +126,10 @@ def test_a_trajectory_walked_slowly_is_the_one_that_was_simulated():
     # One network at a time, solves with the whole 3 x 3 response, second derivatives by central
     # differences of the path.
     p = forge.PARAMETERS["horizon"]
-    rows, columns = keys.horizon(p)["trajectories"], recompute("horizon", p)["updates"]
+    rows, columns = (
+        kinds.find("horizon").keys(p)["trajectories"],
+        recompute("horizon", p)["updates"],
+    )
     updates = 6 * p["epochs"]
     for at in (0, 13, 22, len(rows["trial"]) - 1):
         trial, depth, beta, scale, policy, flip = (
@@ -196,7 +200,7 @@ def test_the_selected_sample_has_the_largest_residual():
         np.linalg.norm(targets[n] - slow_predict(layers[n], inputs[n]), axis=1)
         for n in range(len(layers))
     ]
-    assert common.largest_residual(layers, inputs, targets).tolist() == [
+    assert network.largest_residual(layers, inputs, targets).tolist() == [
         int(np.argmax(one)) for one in residuals
     ]
 
@@ -223,16 +227,16 @@ def test_residuals_are_the_sums_that_they_are_said_to_be():
         for name, row in (("velocity", (1, 2, 3)), ("commanded", (0.5, 4, 3.25)))
         for k, value in enumerate(row)
     }
-    assert derived.score_residual(table).tolist() == [0.5 + 2 + 0.25]
+    assert formulas.score_residual(table).tolist() == [0.5 + 2 + 0.25]
     weights = (
         np.full((3, 3, 3), 1 / 3)
         + np.array([0.0, 0.125, -0.25])[:, None, None] * np.eye(3)[0][:, None]
     )
-    assert derived.column_residual(weights.ravel(), np.array([2, 1])) == pytest.approx(
+    assert formulas.column_residual(weights.ravel(), np.array([2, 1])) == pytest.approx(
         [0.125, 0.25], rel=1e-15
     )
     response = np.diag([1.0, 2.0, 4.0]) + np.arange(9.0).reshape(3, 3)
-    found = DERIVED["structural"]["controls"](
+    found = kinds.find("structural").derived["controls"](
         {"control_responses": {"response": response.ravel()}}, {}
     )["null_response"]
     assert found.values == pytest.approx(
@@ -251,13 +255,13 @@ def test_a_spectrum_counts_what_is_above_its_tolerance(tolerance):
 
 def test_tolerances_are_measured_by_what_they_say():
     values = np.array([[0.04, 4e-8], [1.0, 0.25]])
-    assert common.loss(values).scale == pytest.approx([0.042, 2.04e-6, 1.01, 0.255], rel=1e-14)
-    assert common.loss(values, np.array([[2.0], [1.0]])).scale == pytest.approx(
+    assert expect.loss(values).scale == pytest.approx([0.042, 2.04e-6, 1.01, 0.255], rel=1e-14)
+    assert expect.loss(values, np.array([[2.0], [1.0]])).scale == pytest.approx(
         [0.084, 4.08e-6, 1.01, 0.255], rel=1e-14
     )
-    assert common.stretched(np.array([0.0, 1e3, 1e6])) == pytest.approx([1, 2, 1001], rel=1e-14)
-    assert common.condition(np.array([4.0, 1e4])).scale == pytest.approx([8, 1e6], rel=1e-14)
-    parts = common.components("v", np.array([[3.0, 4.0, 0.0]]), 2.0)
+    assert expect.stretched(np.array([0.0, 1e3, 1e6])) == pytest.approx([1, 2, 1001], rel=1e-14)
+    assert expect.condition(np.array([4.0, 1e4])).scale == pytest.approx([8, 1e6], rel=1e-14)
+    parts = expect.components("v", np.array([[3.0, 4.0, 0.0]]), 2.0)
     assert [parts[f"v_{k}"].scale.item() for k in range(3)] == [10.0] * 3
 
 
@@ -281,7 +285,7 @@ def test_losses_of_the_whole_task_are_measured_by_what_noise_leaves_of_them(leak
 def test_the_gain_is_the_largest_eigenvalue_of_the_inverse_response():
     factor = np.random.default_rng(3).normal(size=(4, 3, 6))
     factor -= factor.mean(axis=1, keepdims=True)
-    one = common.Selected(np.zeros((4, 2)), np.zeros((4, 3, 9)), factor, np.zeros((4, 2, 2)))
+    one = network.Selected(np.zeros((4, 2)), np.zeros((4, 3, 9)), factor, np.zeros((4, 2, 2)))
     smallest = np.sort(np.linalg.eigvalsh(factor @ factor.swapaxes(1, 2)), axis=1)[
         :, 1
     ]  # the first is the mean's, and zero

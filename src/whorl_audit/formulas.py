@@ -1,32 +1,32 @@
-"""What the three kinds share: sums, residuals of columns, and the intervals of resampled means."""
+"""Sums and residuals that columns of several kinds are made of."""
 
 import math
 
 import numpy as np
 
-from whorl_audit.types import Array, Expected, Table, Whole
+from whorl_audit.types import Array, Table, Whole
 
-SUMMATION = 1e-12
-
-
-def same(values: Array) -> Expected:
-    """A column that must hold these numbers and no others."""
-    return Expected(values)
+TERMS = ("even", "handedness", "step", "drift")  # of a ledger
 
 
-def whole(values: Array) -> Expected:
-    """A column of counts, or of truths as 0 and 1."""
-    return Expected(values.astype(np.int64))
-
-
-def summed(values: Array, scale: Array | None = None) -> Expected:
-    """A column whose order of summation is open."""
-    return Expected(values, SUMMATION, scale)
+def total(table: Table) -> Array:
+    """((even + handedness) + step) + drift."""
+    return ((table["even"] + table["handedness"]) + table["step"]) + table["drift"]
 
 
 def sums(rows: Array) -> Array:
     """The correctly rounded sum of every row."""
     return np.array([math.fsum(row) for row in rows.tolist()])
+
+
+def means(values: Array) -> Array:
+    """Correctly rounded sums over the last axis, divided by their number, in one row."""
+    return sums(values.reshape(-1, values.shape[-1])) / values.shape[-1]
+
+
+def stacked(parts: list[dict[str, Array]], axis: int) -> dict[str, Array]:
+    """The arrays of every name, side by side along a new axis."""
+    return {name: np.stack([part[name] for part in parts], axis=axis) for name in parts[0]}
 
 
 def score_residual(table: Table) -> Array:
@@ -53,6 +53,6 @@ def column_residual(weights: Array, depths: Whole) -> Array:
 
 
 def by_network(per_layer: Array, depths: Whole, reduce: np.ufunc) -> Array:
-    """One value a network from values `(layers, n)`."""
+    """One value per network from values `(layers, n)`."""
     starts = np.concatenate([[0], np.cumsum(depths)[:-1]])
     return reduce.reduceat(reduce.reduce(per_layer, axis=1), starts)
