@@ -36,30 +36,21 @@ def add(commands: Any) -> None:
 
 
 def call(given: argparse.Namespace) -> int:
-    """Run and audit."""
-    from whorl.study import design, lock
+    """Conduct it."""
+    from whorl.study.conduct import opened
 
     _study.ready()
-    name = str(given.design)
-    own = given.design.exists() or name not in design.SHIPPED
-    study, registered = (
-        (design.read(given.design), lock.read(given.design))
-        if own
-        else (design.shipped(name), lock.shipped_lock(name))
-    )
+    study, registered = opened(given.design)
     if given.dry_run:
         return _study.planned(study, given.quick, given)
     folder = given.out or Path("runs") / study.name
-    verdicts, sound, findings = _study.conducted(study.name, [(study, registered)], folder, given)
-    good = _study.as_expected(verdicts, sound)
+    done = _study.conducted(study.name, [(study, registered)], folder, given)
     if given.json:
-        _output.say(
-            {"folder": str(folder), "verdicts": verdicts, "audit": findings, "as_registered": good}
-        )
+        _study.say(done)
     else:
         _output.line(
-            *_study.verdict_lines(verdicts[0]),
-            _study.audit_line(sound, findings),
+            *_study.verdict_lines(done.verdicts[0]),
+            _study.audit_line(done.findings),
             f"look at {folder / 'report.html'}",
         )
-    return 0 if good else 1
+    return 0 if done.as_expected else 1
