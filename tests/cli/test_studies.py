@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import jax
@@ -10,7 +11,7 @@ import pytest
 
 from study.small import made, parquet, small, statistics, text
 from study.trouble import contents, full_disk, open_folder, read_only
-from whorl.study import design, lock, published, reproduce
+from whorl.study import Conducted, design, lock, published
 from whorl_cli import _study
 
 
@@ -29,7 +30,9 @@ def test_a_shipped_design_is_run_by_its_name_unless_a_file_has_it(
     monkeypatch.setattr(
         _study,
         "conducted",
-        lambda title, studies, folder, given: asked.append((studies, folder)) or ([], True, []),
+        lambda title, studies, folder, given: (
+            asked.append((studies, folder)) or Conducted(folder, [], [], [])
+        ),
     )
     spoken(whorl, "run", "foresight")
     Path("horizon").write_text(text())
@@ -270,7 +273,10 @@ def small_paper(monkeypatch):
 
     def put(expected):
         one = small(name="threshold", expected=expected, quick={"resamples": 30})
-        monkeypatch.setattr(reproduce, "paper", lambda: [(one, lock.lock(one))])
+        monkeypatch.setattr(design, "PAPER", ("threshold",))
+        monkeypatch.setattr(
+            sys.modules["whorl.study.conduct"], "opened", lambda _: (one, lock.lock(one))
+        )
 
     return put
 

@@ -10,10 +10,9 @@ import pytest
 
 from report import folders
 from report.conftest import SCRIPT
-from whorl import report
 from whorl.ground import store
-from whorl.report import charts, comparison, gates, page, words
-from whorl.study import design, published
+from whorl.study import design, published, report
+from whorl.study.report import charts, comparison, gates, page, words
 
 
 class Tree(HTMLParser):

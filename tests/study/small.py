@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from whorl.ground import store
 from whorl.study import columns, design, run
+from whorl.study.conduct import ran, seal
 
 HOME = Path(design.__file__).parent
 SMALL = {
@@ -63,6 +64,13 @@ def made(kind):
     """The values and the tables of the small study of a kind."""
     study = small(kind)
     return study.values(), run.compute(study)
+
+
+def sealed(studies, folder, **options):
+    """Studies with their locks, run and sealed; nothing is drawn, audited or reported."""
+    environment, verdicts = ran(studies, folder, **options)
+    seal(folder, environment, verdicts)
+    return verdicts
 
 
 def statistics(tables):

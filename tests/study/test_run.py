@@ -10,15 +10,15 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from study.small import made, parquet, small, statistics
+from study.small import made, parquet, sealed, small, statistics
 from study.trouble import KilledError, contents, full_disk, kill_at, open_folder, read_only
 from whorl.ground import store
-from whorl.study import columns, environment, layout, lock, reproduce, run
+from whorl.study import columns, environment, lock, run
 
 
 def conduct(folder, study=None, **options):
     study = study or small()
-    return reproduce.conduct([(study, lock.lock(study))], folder, **options)
+    return sealed([(study, lock.lock(study))], folder, **options)
 
 
 def tables(folder):
@@ -247,7 +247,7 @@ def test_a_gate_on_a_statistic_that_the_run_does_not_have_is_not_met(tmp_path):
 
 
 def test_a_run_of_a_design_that_was_never_registered_is_stamped(tmp_path):
-    (verdict,) = reproduce.conduct([(small(), {})], tmp_path / "run")
+    (verdict,) = sealed([(small(), {})], tmp_path / "run")
     assert (verdict["registered"], verdict["why_unregistered"]) == (
         False,
         "the design was never registered",
@@ -273,22 +273,14 @@ def test_a_quick_run_takes_the_quick_values_and_is_stamped(tmp_path):
 
 def test_several_studies_share_a_folder(tmp_path):
     one, other = small(name="one"), small(name="other", seed=3)
-    conducted = reproduce.conduct([(one, {}), (other, lock.lock(other))], tmp_path / "run")
+    conducted = sealed([(one, {}), (other, lock.lock(other))], tmp_path / "run")
     assert [(v["study"], v["registered"]) for v in conducted] == [("one", False), ("other", True)]
     assert json.loads((tmp_path / "run" / "summary.json").read_text())["studies"].keys() == {
         "one",
         "other",
     }
-    assert reproduce.statistics(tmp_path / "run" / "one") == statistics(made("threshold")[1])
-
-
-def test_what_adorns_a_folder_is_sealed_with_it(tmp_path):
-    conduct(
-        tmp_path / "run",
-        adorn=lambda folder: store.write(folder / "mine" / "figures" / "one.png", b"a picture"),
-    )
-    assert "mine/figures/one.png" in (tmp_path / "run" / layout.MANIFEST).read_text()
-    assert "mine/figures/one.png" in (tmp_path / "run" / "ro-crate-metadata.json").read_text()
+    stored = store.read_table(tmp_path / "run" / "one" / "tables" / "statistics.parquet")
+    assert statistics({"statistics": stored}) == statistics(made("threshold")[1])
 
 
 @pytest.mark.parametrize(

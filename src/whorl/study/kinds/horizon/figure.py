@@ -5,7 +5,7 @@ and the drift term of the account. (c) Adaptive gain over the step-matched polic
 condition, with intervals.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -16,6 +16,9 @@ from matplotlib.ticker import NullLocator
 from whorl import palette
 from whorl.study.figures import style
 from whorl.study.figures.style import Tables
+
+if TYPE_CHECKING:
+    import polars
 
 TABLES = ("trials", "conditions", "statistics")
 OPTIONS: dict[str, str] = {}  # what it shows that stands in a gate: the option, and the statistic
@@ -233,3 +236,83 @@ def _gain_axis(axes: Axes, values: np.ndarray) -> None:
     kept = [tick for tick in ticks if axes.get_xlim()[0] <= tick[0] <= axes.get_xlim()[1]]
     axes.set_xticks([place for place, _ in kept], [text for _, text in kept])
     axes.xaxis.set_minor_locator(NullLocator())
+
+
+def of_cases(cases: "polars.LazyFrame") -> Tables:
+    """The tables of this figure, from any table of cases, such as `whorl.sweep.scan` gives.
+
+    Intervals are means plus and minus 1.96 standard errors over trials.
+
+    Args:
+        cases: One row per case, with the columns `depth`, `imbalance`, `scale`, `trial`, `flip`,
+            `policy`, `gap`, `step` and `drift`; rows of other policies are left out.
+
+    Raises:
+        ValueError: If a trial is not there once under each policy, as in a sweep over something
+            else besides.
+
+    Examples:
+        >>> from whorl import sweep
+        >>> from whorl.study.kinds.horizon import figure
+        >>> head = b"name = 'few'\ntitle = 'few'\ndesign = 'grid'\nseed = 1\nchunk = 64\ntrials = 2\n"
+        >>> design = sweep.parse(head + b"schedule.epochs = 1\npolicy.policy = ['step_matched', 'adaptive']")
+        >>> result = sweep.sweep(design, folder / "few")
+        >>> sorted(figure.of_cases(sweep.scan(folder / "few")))
+        ['conditions', 'statistics', 'trials']
+    """
+    import polars
+
+    rows = cases.filter(polars.col("policy").is_in([*POLICIES])).rename({"imbalance": "beta"})
+    keys = ("depth", "beta", "scale")
+    _check_pairs(rows, (*keys, "trial", "flip"))
+    trials = (
+        rows.group_by("trial", "policy")
+        .agg(polars.col("gap", "step", "drift").mean())
+        .sort("trial", "policy")
+        .collect(engine="streaming")
+    )
+    matched, turned = (
+        polars.col("gap").filter(polars.col("policy") == policy).mean() for policy in POLICIES
+    )
+    gain = polars.col("gain")
+    error = 1.96 * gain.std() / polars.len().sqrt()
+    conditions = (
+        rows.group_by(*keys, "trial")
+        .agg((matched - turned).alias("gain"))
+        .group_by(*keys)
+        .agg(gain.mean(), lower=gain.mean() - error, upper=gain.mean() + error)
+        .sort(*keys)
+        .collect(engine="streaming")
+    )
+    tables = {"trials": trials, "conditions": conditions}
+    return {
+        "statistics": _means(trials.partition_by("policy", as_dict=True)),
+        **{
+            name: {column: table[column].to_numpy() for column in table.columns}
+            for name, table in tables.items()
+        },
+    }
+
+
+def _check_pairs(rows: "polars.LazyFrame", keys: tuple[str, ...]) -> None:
+    import polars
+
+    counts = (polars.struct(*keys), polars.struct(*keys, "policy"))
+    counted = rows.select(*(one.n_unique() for one in counts), polars.len().alias("rows"))
+    trials, kept, there = counted.collect(engine="streaming").row(0)
+    if not 0 < 2 * trials == kept == there:
+        raise ValueError(
+            f"cases must have every trial of a {keys[0]}, imbalance and {keys[2]} once under each of "
+            f"{', '.join(POLICIES)}, but there are {there} rows of {trials} trials"
+        )
+
+
+def _means(trials: dict[tuple[Any, ...], "polars.DataFrame"]) -> dict[str, np.ndarray]:
+    """The statistics that the figure shows, with their intervals."""
+    found: dict[str, float] = {}
+    for (policy,), rows in trials.items():
+        found |= {f"{name}.{policy}": float(rows[name].mean()) for name in ("gap", "step", "drift")}  # pyright: ignore[reportArgumentType]
+        error = 1.96 * float(rows["gap"].std() or 0.0) / len(rows) ** 0.5  # pyright: ignore[reportArgumentType]
+        found[f"gap.{policy}.lower"] = found[f"gap.{policy}"] - error
+        found[f"gap.{policy}.upper"] = found[f"gap.{policy}"] + error
+    return {"name": np.array([*found]), "value": np.array([*found.values()])}
