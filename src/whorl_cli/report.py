@@ -33,17 +33,15 @@ def call(given: argparse.Namespace) -> int:
     """Audit, write, seal."""
     from concurrent.futures import ThreadPoolExecutor
 
-    with ThreadPoolExecutor(
-        1
-    ) as aside:  # the audit is a process of its own: what the page needs is loaded meanwhile
-        audit = aside.submit(_study.audited, given.folder)
-        from whorl.report import page
-
-        from whorl import report
+    # The audit is a process of its own: what the page needs is loaded meanwhile.
+    with ThreadPoolExecutor(1) as aside:
+        audit = aside.submit(_child.audit, given.folder)
+        from whorl.study import report
+        from whorl.study.report import page
 
         page.plotly()
-        findings = audit.result()[1]
-    failed = [finding for finding in _flat(findings) if not finding["passed"]]
+        findings = audit.result()["findings"]
+    failed = [finding for finding in findings if not finding["passed"]]
     if failed and _ours(given.folder, failed):
         (given.folder / report.NAME).unlink(missing_ok=True)
         _seal(given.folder)

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from whorl.study import kinds
 from whorl.study.report.folder import Study
 from whorl.study.report.words import plural
 
@@ -34,7 +33,7 @@ def of(study: Study, anchor: str) -> list[Chart]:
 
     None where a table is not the one that was judged.
     """
-    one = kinds.part(study.kind, "chart")
+    one = study.part("chart")
     if one is None or one.TABLE in study.stale:
         return []
     return [one.chart(study.statistics, study.table(one.TABLE), anchor)]

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from whorl.study import design, published
+from whorl.study.report.charts import short
 from whorl.study.report.folder import Run
 from whorl.study.report.words import number
 

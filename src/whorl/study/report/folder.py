@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from whorl.ground import store
-from whorl.study import design, layout, published
+from whorl.study import design, kinds, layout, published
 
 VERDICT: dict[str, type] = {
     "study": str,
@@ -57,6 +58,10 @@ class Study:
     def kind(self) -> str:
         """What is studied."""
         return self.verdict["kind"]
+
+    def part(self, what: str) -> ModuleType | None:
+        """The chart or the words of its kind, where it has any."""
+        return kinds.part(self.kind, what) if self.kind in kinds.names() else None
 
     def table(self, name: str) -> dict[str, np.ndarray]:
         """A stored table as columns."""

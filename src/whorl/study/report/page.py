@@ -117,7 +117,7 @@ def _caption(name: str) -> str:
     """What a figure shows: a kind's figure has the name of the kind."""
     if name == "concept":
         return CAPTION
-    said = kinds.part(name, "words")
+    said = kinds.part(name, "words") if name in kinds.names() else None
     return said.CAPTION if said else f"{name.replace('_', ' ')}, drawn from the tables of this run."
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from whorl.study import kinds
 from whorl.study.report.folder import Run, Study
 
 RELATIONS = {"<": "below", "<=": "at most", ">": "above", ">=": "at least", "==": "exactly"}
@@ -82,7 +81,7 @@ def failed(gate: dict[str, Any]) -> str:
 
 def culprits(study: Study, gate: dict[str, Any]) -> str | None:
     """How many rows broke a gate, and at which depths; None where no table says so."""
-    said = kinds.part(study.kind, "words")
+    said = study.part("words")
     place = said.ROWS.get(gate["statistic"]) if said else None
     if place is None or gate["value"] is None or place[0] in study.stale:
         return None

@@ -239,7 +239,7 @@ def _gain_axis(axes: Axes, values: np.ndarray) -> None:
 
 
 def of_cases(cases: "polars.LazyFrame") -> Tables:
-    """The tables of this figure, from any table of cases, such as `whorl.sweep.scan` gives.
+    r"""The tables of this figure, from any table of cases, such as `whorl.sweep.scan` gives.
 
     Intervals are means plus and minus 1.96 standard errors over trials.
 
