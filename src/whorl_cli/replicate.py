@@ -63,17 +63,17 @@ def add(commands: Any) -> None:
 def call(given: argparse.Namespace) -> int:
     """Run, keep, summarise."""
     from whorl import _check
-    from whorl.study import cost, design, published, replicate
+    from whorl.study import cost, design, kinds, published, replicate
 
     _study.ready()
-    if given.study not in design.SHIPPED and not Path(given.study).exists():
+    if given.study not in kinds.names() and not Path(given.study).exists():
         raise ValueError(
-            f"study must be {', '.join(design.SHIPPED)} or a design file, but there is no "
+            f"study must be {', '.join(kinds.names())} or a design file, but there is no "
             f"{given.study}"
         )
     study = (
         design.shipped(given.study)
-        if given.study in design.SHIPPED
+        if given.study in kinds.names()
         else design.read(Path(given.study))
     )
     seeds = range(

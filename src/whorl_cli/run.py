@@ -37,11 +37,11 @@ def add(commands: Any) -> None:
 
 def call(given: argparse.Namespace) -> int:
     """Run and audit."""
-    from whorl.study import design, lock
+    from whorl.study import design, kinds, lock
 
     _study.ready()
     name = str(given.design)
-    own = given.design.exists() or name not in design.SHIPPED
+    own = given.design.exists() or name not in kinds.names()
     study, registered = (
         (design.read(given.design), lock.read(given.design))
         if own

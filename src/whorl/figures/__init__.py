@@ -15,8 +15,7 @@ from matplotlib.figure import Figure
 
 from whorl.figures import _style, concept, foresight, horizon, structural, threshold
 from whorl.ground import store
-from whorl.study import columns
-from whorl.study.design import PAPER
+from whorl.study import kinds
 
 KINDS = {
     "structural": structural,
@@ -49,7 +48,7 @@ def draw_all(folder: Path, *, illustration: bool = True) -> list[Path]:
             f"folder must hold studies, each with a verdict.json, but {folder} holds none"
         )
     written = [path for study in studies for path in draw_study(study)]
-    if illustration and set(PAPER) <= {study.name for study in studies}:
+    if illustration and set(kinds.paper()) <= {study.name for study in studies}:
         written += _written(Path(folder) / "figures", drawn_concept())
     return written
 
@@ -73,9 +72,9 @@ def drawn_study(study: Path) -> dict[str, bytes]:
     """The files that `draw_study` writes, by their names, from the tables alone."""
     verdict = store.read_json(study / "verdict.json")
     kind = verdict.get("kind") if isinstance(verdict, dict) else None
-    if kind not in columns.TEXT:
+    if kind not in kinds.names():
         raise ValueError(
-            f"kind in {study.name}/verdict.json must be one of {', '.join(columns.TEXT)}, but it "
+            f"kind in {study.name}/verdict.json must be one of {', '.join(kinds.names())}, but it "
             f"is {kind!r}"
         )
     if kind not in KINDS:

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from whorl import figures
 from whorl.report import NAME, page
 from whorl.report.folder import Run, Study, read
-from whorl.study import columns, environment
+from whorl.study import environment, kinds
 
 Finding = dict[str, Any]
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2} \d{2}:\d{2} UTC")
@@ -117,7 +117,7 @@ def _meanings(study: Study) -> Iterator[str]:
     for name in study.verdict["tables"]:
         stored, ours = (
             pq.read_schema(study.folder / "tables" / f"{name}.parquet"),
-            columns.schema(study.kind, name),
+            kinds.get(study.kind).schema(name),
         )
         yield from (
             f"{name}.{one.name}"

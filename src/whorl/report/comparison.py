@@ -7,7 +7,7 @@ import numpy as np
 
 from whorl.report.folder import Run, Study
 from whorl.report.words import number
-from whorl.study import design, published
+from whorl.study import design, kinds, published
 
 BINS = 30
 
@@ -37,7 +37,7 @@ def studies(run: Run) -> list[Study]:
         else [
             s
             for s in run.studies
-            if s.name in design.PAPER and s.name == s.verdict["study"] == s.kind
+            if s.name in kinds.paper() and s.name == s.verdict["study"] == s.kind
         ]
     )
 

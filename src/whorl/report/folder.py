@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from whorl.ground import store
-from whorl.study import design, layout
+from whorl.study import design, kinds, layout
 
 VERDICT: dict[str, type] = {
     "study": str,
@@ -120,10 +120,8 @@ def read(folder: Path) -> Run:
 
 
 def _order(place: Path) -> tuple[int, str]:
-    return (
-        design.PAPER.index(place.name) if place.name in design.PAPER else len(design.PAPER),
-        place.name,
-    )
+    paper = kinds.paper()
+    return paper.index(place.name) if place.name in paper else len(paper), place.name
 
 
 def _sound(place: Path, found: layout.Layout) -> Study:

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from whorl.ground import store
-from whorl.study import cost, crate, layout, lock, run
-from whorl.study.design import PAPER, Design, shipped
+from whorl.study import cost, crate, kinds, layout, lock, run
+from whorl.study.design import Design, shipped
 from whorl.study.run import Progress, silent
 
 
 def paper() -> list[tuple[Design, dict[str, Any]]]:
-    """The paper's three designs with their locks."""
-    return [(shipped(name), lock.shipped_lock(name)) for name in PAPER]
+    """The paper's designs with their locks."""
+    return [(shipped(name), lock.shipped_lock(name)) for name in kinds.paper()]
 
 
 def conduct(
@@ -59,7 +59,7 @@ def conduct(
         beside = {
             design.name: pool.submit(one, design, registered)
             for design, registered in studies
-            if design.kind not in run.ALONE
+            if not kinds.get(design.kind).alone
         }
         verdicts = [
             beside[design.name].result() if design.name in beside else one(design, registered)
