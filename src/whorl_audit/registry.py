@@ -37,8 +37,8 @@ def version() -> str | None:
 def locks() -> dict[str, dict[str, Any]]:
     """The locks of the shipped designs, by the name of the design."""
     return {
-        path.name.removesuffix(".lock.json"): json.loads(path.read_bytes())
-        for path in sorted(HOME.glob("study/designs/*.lock.json"))
+        path.parent.name: json.loads(path.read_bytes())
+        for path in sorted(HOME.glob("study/kinds/*/design.lock.json"))
     }
 
 
@@ -47,7 +47,7 @@ def shape_faults(study: Study) -> list[str]:
     sources = study.lock.get("sources")
     if set(study.lock) != {"design", "sources"} or not isinstance(sources, dict):
         return ["it does not hold a design and its sources, and nothing else"]
-    needed = (f"study/{study.kind}.py", *JUDGES)
+    needed = (f"study/kinds/{study.kind}/__init__.py", *JUDGES)
     return [f"{path} is not among its sources" for path in needed if path not in sources]
 
 

@@ -104,11 +104,9 @@ def _seal(folder: Path) -> None:
 
     A folder without a manifest, or with more than a run writes, never is.
     """
-    from whorl.report import read
-
     from whorl.study import layout
 
-    run = read(folder)
+    run = report.read(folder)
     if run.strange or not (folder / layout.MANIFEST).is_file():
         raise ValueError(
             f"{folder} must be sealed and hold what a run writes, but "

@@ -4,21 +4,23 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from whorl_cli import _output, _study
+from whorl_cli import _kinds, _output, _study
 
 STORY = """Run a study from a design file, draw its figure, audit it, write report.html, and print
 its verdict. The folder can be deposited as it is. A design that was never registered, or has changed since, still
 runs, and is stamped UNREGISTERED wherever it is shown.
 
-  whorl run foresight                 # a shipped design, by its name: beyond the paper, about ten minutes
-  whorl register --template threshold > mine.toml
+  whorl register --template KIND > mine.toml
   whorl register mine.toml
-  whorl run mine.toml --out runs/mine"""
+  whorl run mine.toml --out runs/mine
+
+KIND is a study that comes with whorl ({kinds}); `whorl run KIND` runs its design by name."""
 
 
 def add(commands: Any) -> None:
     """Put the command on the parser."""
-    parser = _output.command(commands, "run", call, "one study from its design file", STORY)
+    story = STORY.format(kinds=", ".join(_kinds.names()))
+    parser = _output.command(commands, "run", call, "one study from its design file", story)
     parser.add_argument(
         "design", type=Path, metavar="DESIGN.toml", help="design file, or the name of a shipped one"
     )

@@ -7,13 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from study import small
-from whorl.study import cost, design, schema
+from whorl.study import cost, design, kinds
 from whorl_audit import folder, keys, limits
 from whorl_audit import schema as theirs
 from whorl_audit.types import UnreadableError
 
-KINDS = tuple(schema.PARAMETERS)
-EVERY = [(kind, name) for kind in KINDS for name in schema.PARAMETERS[kind]]
+KINDS = kinds.names()
+RULES = {kind: kinds.get(kind).parameters.rules() for kind in KINDS}
+EVERY = [(kind, name) for kind in KINDS for name in RULES[kind]]
 # Every end of a range that one of the two knows, the numbers next to it, and what is no number at
 # all.
 ENDS = sorted(
@@ -78,7 +79,7 @@ LISTS = [
 def at_the_run(kind, name, value):
     """Whether a design with this value would be let in."""
     try:
-        design._Reader("mine.toml", {}).value(kind, name, value, name)
+        design._DesignReader("mine.toml", {}).value(name, value, RULES[kind][name], name)
     except ValueError:
         return False
     return True
@@ -118,7 +119,7 @@ def test_both_let_in_the_same_random_values(parameter, value):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_both_know_the_same_parameters_and_let_in_the_registered_ones(kind):
-    assert set(theirs.PARAMETERS[kind]) == set(schema.PARAMETERS[kind])
+    assert set(theirs.PARAMETERS[kind]) == set(RULES[kind])
     study = design.shipped(kind)
     for values in (study.values(), study.values(quick=True)):
         assert all(
@@ -188,7 +189,7 @@ def test_both_count_the_same_work(kind, quick):
     study = design.shipped(kind)
     p, ours = study.values(quick), cost.estimate(study, quick)
     theirs_ = keys.sizes(kind, vars(p))
-    assert theirs_ == {name: cost.rows(kind, p)[name] for name in theirs_}
+    assert theirs_ == {name: kinds.get(kind).work(p).rows[name] for name in theirs_}
     assert limits.ceiling_fault(kind, vars(p)) is None
     if kind == "foresight":
         assert limits._foreseen(vars(p)) == ours.foreseen

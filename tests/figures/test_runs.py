@@ -5,14 +5,14 @@ import sys
 
 import pytest
 
-from whorl.study import design, figures
+from whorl.study import figures, kinds
 from whorl.study.conduct import opened, ran
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 def test_a_quick_run_gets_all_four_figures_and_another_process_draws_the_same(tmp_path):
-    ran([opened(name) for name in design.PAPER], tmp_path / "run", quick=True)
+    ran([opened(name) for name in kinds.paper()], tmp_path / "run", quick=True)
     written = figures.draw_all(tmp_path / "run")
     assert sorted(path.name for path in written) == sorted(
         f"{name}.{ending}"

@@ -12,8 +12,8 @@ from typing import Any
 
 from whorl import _child
 from whorl.ground import store
-from whorl.study import cost, crate, layout, lock, run
-from whorl.study.design import SHIPPED, Design, read, shipped
+from whorl.study import cost, crate, kinds, layout, lock, run
+from whorl.study.design import Design, read, shipped
 from whorl.study.published import Comparison
 from whorl.study.run import Progress, silent
 
@@ -122,9 +122,10 @@ def conduct(
 def opened(given: Given) -> tuple[Design, Lock]:
     """A design and its lock, which is empty where it was never registered."""
     if isinstance(given, Design):
-        ships = given.name in SHIPPED and shipped(given.name).sha256 == given.sha256
-        return given, lock.shipped_lock(given.name) if ships else {}
-    if str(given) in SHIPPED and not Path(given).exists():
+        place = kinds.file(given.kind, "design.toml")
+        ships = place.is_file() and place.read_bytes() == given.text
+        return given, lock.shipped_lock(given.kind) if ships else {}
+    if str(given) in kinds.names() and not Path(given).exists():
         return shipped(str(given)), lock.shipped_lock(str(given))
     return read(Path(given)), lock.read(Path(given))
 
@@ -172,7 +173,7 @@ def ran(
         beside = {
             design.name: pool.submit(one, design, own)
             for design, own in studies
-            if design.kind not in run.ALONE
+            if not kinds.get(design.kind).alone
         }
         verdicts = [
             beside[design.name].result() if design.name in beside else one(design, own)

@@ -14,7 +14,6 @@ from matplotlib.figure import Figure
 
 from whorl.ground import store
 from whorl.study import kinds
-from whorl.study.design import PAPER
 from whorl.study.figures import concept, style
 
 PNG_KEY = "whorl-tables"  # of the text chunk; in a PDF the same text is the Keywords
@@ -41,7 +40,7 @@ def draw_all(folder: Path, *, illustration: bool = True) -> list[Path]:
             f"folder must hold studies, each with a verdict.json, but {folder} holds none"
         )
     written = [path for study in studies for path in draw_study(study)]
-    if illustration and set(PAPER) <= {study.name for study in studies}:
+    if illustration and set(kinds.paper()) <= {study.name for study in studies}:
         written += _written(Path(folder) / "figures", drawn_concept())
     return written
 

@@ -21,7 +21,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from whorl.study import columns, environment, figures
+from whorl.study import environment, figures, kinds
 from whorl.study.report import NAME, page
 from whorl.study.report.folder import Run, Study, read
 
@@ -116,7 +116,7 @@ def _meanings(study: Study) -> Iterator[str]:
     for name in study.verdict["tables"]:
         stored, ours = (
             pq.read_schema(study.folder / "tables" / f"{name}.parquet"),
-            columns.schema(study.kind, name),
+            kinds.get(study.kind).schema(name),
         )
         yield from (
             f"{name}.{one.name}"

@@ -94,7 +94,7 @@ class Run:
     @property
     def paper(self) -> list[Study]:
         """The studies that the paper has numbers for, by their names; none of a quick run."""
-        ours = [study for study in self.studies if study.name in design.PAPER and not self.quick]
+        ours = [study for study in self.studies if study.name in kinds.paper() and not self.quick]
         return [study for study in ours if study.name == study.verdict["study"] == study.kind]
 
     @cached_property
@@ -135,10 +135,8 @@ def read(folder: Path) -> Run:
 
 
 def _order(place: Path) -> tuple[int, str]:
-    return (
-        design.PAPER.index(place.name) if place.name in design.PAPER else len(design.PAPER),
-        place.name,
-    )
+    paper = kinds.paper()
+    return paper.index(place.name) if place.name in paper else len(paper), place.name
 
 
 def _sound(place: Path, found: layout.Layout) -> Study:

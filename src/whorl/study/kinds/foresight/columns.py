@@ -1,6 +1,6 @@
-"""The columns of the foresight study, in the grammar of `columns`."""
+"""The tables of the foresight study and what their columns mean, in the grammar of `study.columns`."""
 
-from whorl.study._lines import BETA, DEPTH, LAYER, PLACE, SCALE, TASKS, TRIAL, WEIGHT
+from whorl.study.columns import BETA, DEPTH, LAYER, PLACE, SCALE, TASKS, TRIAL, WEIGHT, described
 
 TRAJECTORY = "trajectory | key | int64 | | number of the trajectory"
 UPDATE = "update | key | int64 | Appendix C | number of the update"
@@ -12,17 +12,17 @@ WIDTH = "width | key | int64 | | width of the network"
 LEARNER = (
     "learner | key | string | | reciprocal learner with equal compute: longer, finer or full_batch"
 )
-FORESIGHT: dict[str, tuple[str, ...]] = {
-    "tasks": (TRIAL, TASKS),
-    "weights": (TRIAL, DEPTH, BETA, LAYER, PLACE, WEIGHT),
-    "schedule": (
+COLUMNS = described(
+    tasks=(TRIAL, TASKS),
+    weights=(TRIAL, DEPTH, BETA, LAYER, PLACE, WEIGHT),
+    schedule=(
         TRIAL,
         UPDATE,
         "sample | drawn | int64 | Appendix C | sample that is shown",
         "foreseen | drawn | int64 | | sample that the arm with a wrong schedule expects",
         "angle | drawn | float64 | | direction of the arm `random`, from the residual",
     ),
-    "readings": (
+    readings=(
         TRIAL,
         UPDATE,
         "action | key | int64 | | number of the action",
@@ -31,7 +31,7 @@ FORESIGHT: dict[str, tuple[str, ...]] = {
             "noise"
         ),
     ),
-    "trajectories": (
+    trajectories=(
         TRAJECTORY,
         ARM,
         HORIZON,
@@ -61,12 +61,12 @@ FORESIGHT: dict[str, tuple[str, ...]] = {
             "taken"
         ),
     ),
-    "choices": (
+    choices=(
         TRAJECTORY,
         UPDATE,
         "action | computed | int64 | | number of the action that was taken: 0 is the native step",
     ),
-    "conditions": (
+    conditions=(
         ARM,
         HORIZON,
         WIDTH,
@@ -88,7 +88,7 @@ FORESIGHT: dict[str, tuple[str, ...]] = {
         "step | derived | float64 | Eq. C5 | mean over trials",
         "drift | derived | float64 | Eq. C6 | mean over trials",
     ),
-    "advantages": (
+    advantages=(
         "control | key | string | | arm that the turns are compared with",
         HORIZON,
         DEPTH,
@@ -99,7 +99,7 @@ FORESIGHT: dict[str, tuple[str, ...]] = {
         "upper | derived | float64 | | its upper end",
         "claimed | derived | int64 | | 1 where the lower end is above zero",
     ),
-    "payoff": (
+    payoff=(
         ARM,
         DEPTH,
         BETA,
@@ -107,12 +107,12 @@ FORESIGHT: dict[str, tuple[str, ...]] = {
         "first | derived | int64 | | first horizon of the design that pays; -2: none",
         "onward | derived | int64 | | first horizon from which on all pay; -2: none",
     ),
-    "costs": (
+    costs=(
         HORIZON,
         "foresight | derived | int64 | | updates of a trajectory that are made in foresight only",
         "multiple | derived | int64 | | native updates an update with equal compute",
     ),
-    "comparators": (
+    comparators=(
         LEARNER,
         HORIZON,
         DEPTH,
@@ -121,7 +121,7 @@ FORESIGHT: dict[str, tuple[str, ...]] = {
         TRIAL,
         "final | computed | float64 | Eq. 5 | mean loss at the end",
     ),
-    "comparisons": (
+    comparisons=(
         LEARNER,
         HORIZON,
         DEPTH,
@@ -136,4 +136,4 @@ FORESIGHT: dict[str, tuple[str, ...]] = {
         "upper | derived | float64 | | its upper end",
         "share | derived | float64 | | share of trials in which this learner ends below the turns",
     ),
-}
+)

@@ -1,22 +1,19 @@
 """Small things that the kinds of study share.
 
-Tables as columns, products of keys, stacks of networks, and exact sums.
+Tables as columns, products of keys, modes of responses, and exact sums.
 """
 
 import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 
 from whorl.simplex import tangent_basis
-from whorl.systems.layered import Network
 
 Table = dict[str, np.ndarray]
 Tables = dict[str, Table]
-Parts = Mapping[str, Mapping[str, np.ndarray]]  # what each stage of a study computed
+Parts = Mapping[Any, Mapping[str, np.ndarray]]  # what each stage of a study computed
 
 
 def product(**keys: Any) -> Table:
@@ -47,20 +44,6 @@ def ordered(table: Table, *keys: str) -> Table:
         ranks.append(np.argsort(np.argsort(first))[inverse.ravel()] if len(values) else inverse)
     rows = np.lexsort(ranks[::-1])
     return {name: column[rows] for name, column in table.items()}
-
-
-def network(layers: np.ndarray) -> Network:
-    """A network from (depth, 3, 3), or a stack of them from (many, depth, 3, 3)."""
-    like = Network([np.full((3, 3), 1 / 3)] * layers.shape[-3])
-    net = like.with_blocks(
-        [jnp.asarray(layers[..., number, :, :]) for number in range(layers.shape[-3])]
-    )
-    if layers.ndim == 3:
-        return net
-    # Every network of a stack has its own rates, as `whorl.stack` makes them.
-    return eqx.tree_at(
-        lambda many: many.rates, net, tuple(jnp.ones((len(layers), 3)) for _ in net.rates)
-    )
 
 
 def zero_sum(factor: np.ndarray) -> np.ndarray:

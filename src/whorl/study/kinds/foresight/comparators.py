@@ -6,8 +6,7 @@ Native for longer, native with a finer step, and the full-batch metric gradient.
 import functools
 import os
 from collections.abc import Callable
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -17,8 +16,10 @@ import numpy as np
 from whorl import _fused, baseline
 from whorl._programs import in_chunks, native_program
 from whorl.study import draws
-from whorl.study._frames import Table, product
-from whorl.study.arms import narrow
+from whorl.study.frames import Table, product
+from whorl.study.kind import Arrays
+from whorl.study.kinds.foresight.arms import narrow
+from whorl.study.kinds.foresight.parameters import Foresight
 from whorl.systems.layered import Network
 from whorl.trajectory import mean_loss
 
@@ -27,34 +28,45 @@ ACTIONS = 3
 SAMPLES = 6
 
 
-def foresight(p: SimpleNamespace, horizon: int) -> int:
+class Compared(NamedTuple):
+    """The stage of one learner at one depth."""
+
+    learner: str
+    depth: int
+
+    @property
+    def name(self) -> str:
+        """As in `longer-depth2`."""
+        return f"{self.learner}-depth{self.depth}"
+
+
+def foresight(p: Foresight, horizon: int) -> int:
     """Updates that a trajectory makes in foresight only.
 
     At each of its own, every action's step and what follows it.
     """
-    updates = p.epochs * SAMPLES
+    updates = p.updates
     left = np.arange(updates)[::-1]
     return int(ACTIONS * np.sum(1 + (left if horizon < 0 else np.minimum(left, horizon))))
 
 
-def multiple(p: SimpleNamespace, horizon: int) -> int:
+def multiple(p: Foresight, horizon: int) -> int:
     """How many updates for one the same compute gives a learner that does not look ahead, rounded
     up in its favour.
     """
-    return 1 - (-foresight(p, horizon) // (p.epochs * SAMPLES))
+    return 1 - (-foresight(p, horizon) // (p.updates))
 
 
-def compute(p: SimpleNamespace, learner: str, depth: int) -> dict[str, np.ndarray]:
+def compute(p: Foresight, stage: Compared) -> Arrays:
     """The final losses of one learner at one depth, (horizons, rows)."""
     betas, scales = (np.asarray(values, dtype=float) for values in (p.betas, p.scales))
-    rows = product(depth=[depth], beta=betas, scale=scales, trial=range(p.trials))
-    return {
-        "final": {"longer": _longer, "finer": _finer, "full_batch": _full_batch}[learner](p, rows)
-    }
+    rows = product(depth=[stage.depth], beta=betas, scale=scales, trial=range(p.trials))
+    make = {"longer": _longer, "finer": _finer, "full_batch": _full_batch}[stage.learner]
+    return {"final": make(p, rows)}
 
 
 def _native(
-    p: SimpleNamespace,
+    p: Foresight,
     rows: Table,
     order: np.ndarray,
     scale: np.ndarray,
@@ -80,9 +92,9 @@ def _native(
     return found.T
 
 
-def _longer(p: SimpleNamespace, rows: Table) -> np.ndarray:
+def _longer(p: Foresight, rows: Table) -> np.ndarray:
     """The native learner goes on, through fresh permutations of the samples."""
-    updates = [p.epochs * SAMPLES * multiple(p, horizon) for horizon in p.horizons]
+    updates = [p.updates * multiple(p, horizon) for horizon in p.horizons]
     long = np.stack(
         [draws.order(p.seed, trial, max(updates) // SAMPLES) for trial in range(p.trials)]
     )
@@ -91,7 +103,7 @@ def _longer(p: SimpleNamespace, rows: Table) -> np.ndarray:
     return np.stack([found[marks.index(count)] for count in updates])
 
 
-def _finer(p: SimpleNamespace, rows: Table) -> np.ndarray:
+def _finer(p: Foresight, rows: Table) -> np.ndarray:
     """Every scheduled sample is shown `multiple` times in a row, with the scale divided by as
     much.
     """
@@ -105,7 +117,7 @@ def _finer(p: SimpleNamespace, rows: Table) -> np.ndarray:
     )
 
 
-def _full_batch(p: SimpleNamespace, rows: Table) -> np.ndarray:
+def _full_batch(p: Foresight, rows: Table) -> np.ndarray:
     """The metric gradient of the whole task, whose update counts as one for each sample."""
     nets, x, y, _ = narrow(p, rows)
     counts = [p.epochs * multiple(p, horizon) for horizon in p.horizons]
