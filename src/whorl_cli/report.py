@@ -104,7 +104,8 @@ def _seal(folder: Path) -> None:
 
     A folder without a manifest, or with more than a run writes, never is.
     """
-    from whorl.study import layout
+    from whorl.study import layout, report
+    from whorl.study.conduct import seal
 
     run = report.read(folder)
     if run.strange or not (folder / layout.MANIFEST).is_file():

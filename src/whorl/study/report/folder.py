@@ -103,7 +103,7 @@ class Run:
         return published.table({study.name: study.statistics for study in self.paper})
 
 
-def read(folder: Path) -> Run:
+def read(folder: Path | str) -> Run:
     """Read a finished run folder; the paper's studies come first, in its order.
 
     Examples:
@@ -112,6 +112,7 @@ def read(folder: Path) -> Run:
         >>> [study.name for study in report.read(folder / "run").studies]
         ['threshold']
     """
+    folder = Path(folder)
     if not folder.is_dir():
         raise ValueError(f"{folder} must be a run folder of whorl, but it is no folder")
     folder = folder.resolve()
