@@ -18,7 +18,7 @@ import jax
 import timing
 
 from whorl import sweep
-from whorl.study import design, replicate
+from whorl.study import design, kinds, replicate
 
 
 def main():
@@ -28,7 +28,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=100)
     parser.add_argument("--engine", choices=("local", "processes", "gpu"), default="processes")
     parser.add_argument("--workers", type=int, default=os.cpu_count())
-    parser.add_argument("--studies", nargs="+", default=list(design.PAPER))
+    parser.add_argument("--studies", nargs="+", default=list(kinds.paper()))
     parser.add_argument(
         "--together",
         action="store_true",

@@ -10,14 +10,18 @@ import pytest
 HOME = Path(__file__).parent.parent
 LONG = {  # examples that compile for several seconds: the second command runs them
     "whorl.ensemble.Ensemble",
-    "whorl.figures.draw_all",
-    "whorl.figures.draw_study",
     "whorl.flow.Flow",
     "whorl.flow.flow",
     "whorl.plot._simplex.spiral",
+    "whorl.study.conduct.Conducted",
+    "whorl.study.figures.draw_all",
+    "whorl.study.figures.draw_study",
+    "whorl.study.kinds.horizon.figure.of_cases",
+    "whorl.study.report.folder.Run",
+    "whorl.study.report.folder.read",
+    "whorl.study.report.write",
     "whorl.sweep.run.Result",
     "whorl.sweep.table.conditions",
-    "whorl.sweep.table.study_tables",
 }
 # Where the tests keep compiled programs, for those who run the examples alone.
 jax.config.update("jax_compilation_cache_dir", str(HOME / ".pytest_cache" / "compiled"))

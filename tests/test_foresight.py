@@ -13,7 +13,7 @@ from whorl import ensemble, foresight, schedule
 from whorl.foresight import TURNS, Action, costate, rollout, steps
 from whorl.ledger import TERMS
 from whorl.policy import look, reserved
-from whorl.study.spoilt import spoilt as spoil
+from whorl.study.kinds.foresight.spoilt import spoilt as spoil
 from whorl.trajectory import mean_loss
 
 MIXED = (Action(), Action(0.5, 0.7), Action(-2.0), Action(0.0, 0.5))

@@ -16,7 +16,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int
+from jaxtyping import Array, Float, Int
 
 from whorl import _check
 from whorl._check import Numbers
@@ -79,6 +79,21 @@ def stack(nets: Sequence[Network]) -> Network:
     return jax.tree.map(
         lambda *leaves: jnp.asarray(np.stack([np.asarray(leaf) for leaf in leaves])), *nets
     )
+
+
+def stacked(layers: Float[np.ndarray, "pairs depth width width"]) -> Network:
+    """The same from layers that were drawn and checked as arrays, all rates one.
+
+    Examples:
+        >>> from whorl.ensemble import stacked
+        >>> stacked(np.full((5, 2, 3, 3), 1 / 3)).layers[1].shape
+        (5, 3, 3)
+    """
+    pairs, depth, _, width = layers.shape
+    like = Network([np.full((width, width), 1 / width)] * depth)
+    found = tuple(jnp.asarray(layers[:, number]) for number in range(depth))
+    rates = tuple(jnp.ones((pairs, width)) for _ in range(depth))
+    return eqx.tree_at(lambda net: (net.layers, net.rates), like, (found, rates))
 
 
 def train_many(

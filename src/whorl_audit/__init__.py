@@ -68,12 +68,12 @@ def _claims(study: folder.Study) -> Iterator[Finding]:
         yield verdict.gates_of_ours(study, mine[1])
 
 
-def check_folder(path: Path, studies: list[folder.Study]) -> Iterator[Finding]:
+def check_folder(path: Path, studies: list[folder.Study], sealed: bool = True) -> Iterator[Finding]:
     """Every finding on a run folder as a whole.
 
     What it holds, its manifest, summary, environment, crate and figures.
 
-    A single study has none of these of its own.
+    A single study has none of these of its own, and one that is not `sealed` no manifest and crate.
     """
     found = layout.read(path)
     yield counted(
@@ -82,15 +82,16 @@ def check_folder(path: Path, studies: list[folder.Study]) -> Iterator[Finding]:
         "folder of one study" if found.alone else "folder",
     )
     if not found.alone:
-        yield from manifest.check(path)
-        yield from whole.check(path, studies)
+        yield from manifest.check(path) if sealed else ()
+        yield from whole.check(path, studies, sealed)
 
 
-def audit(path: str | Path) -> Audit:
+def audit(path: str | Path, *, sealed: bool = True) -> Audit:
     """Verify a run folder, or one study of it.
 
     Args:
         path: A folder with studies in it, or the folder of a study.
+        sealed: Whether a run folder must have its manifest and its crate, which are made last.
 
     Returns:
         All findings, by the name of the study's folder; those on the folder as a whole under the
@@ -102,6 +103,6 @@ def audit(path: str | Path) -> Audit:
     """
     path = Path(path)
     studies = [folder.read(one) for one in folder.studies(path)]
-    findings = {"": tuple(check_folder(path, studies))}
+    findings = {"": tuple(check_folder(path, studies, sealed))}
     findings |= {study.path.resolve().name: tuple(check_study(study)) for study in studies}
     return Audit(findings, whole.notes(studies, whole.made_by(path)), whole.NOT_COVERED, whole.LEFT)

@@ -107,6 +107,11 @@ def main(arguments: list[str] | None = None) -> int:
         "folder", type=Path, metavar="DIR", help="a run folder, or the folder of one study"
     )
     parser.add_argument("--json", action="store_true", help="print every finding as JSON")
+    parser.add_argument(
+        "--unsealed",
+        action="store_true",
+        help="the folder has no crate and no manifest yet: check everything else",
+    )
     parser.add_argument("--no-write", action="store_true", help="leave audit.json alone")
     parser.add_argument(
         "--memory",
@@ -119,7 +124,7 @@ def main(arguments: list[str] | None = None) -> int:
     if arguments is None:
         _bound(given.memory)
     try:
-        result = audit(given.folder)
+        result = audit(given.folder, sealed=not given.unsealed)
         unwritten = None if given.no_write else write(given.folder, result)
         told = (
             json.dumps(result.to_json() | {"unwritten": unwritten}, indent=2)

@@ -37,15 +37,8 @@ def version() -> str | None:
 @cache
 def locks() -> dict[str, dict[str, Any]]:
     """The locks that ship, by the name of their kind, which is that of its design too."""
-    there = HOME.glob("study/kinds/*/design.lock.json")
-    places = {path.parent.name: path for path in sorted(there)} or _locks_of_before()
-    return {name: json.loads(path.read_bytes()) for name, path in places.items()}
-
-
-def _locks_of_before() -> dict[str, Path]:
-    """Where the locks lie while designs do not lie with their kinds; to be deleted once they do."""
-    there = HOME.glob("study/designs/*.lock.json")
-    return {path.name.removesuffix(".lock.json"): path for path in sorted(there)}
+    there = sorted(HOME.glob("study/kinds/*/design.lock.json"))
+    return {path.parent.name: json.loads(path.read_bytes()) for path in there}
 
 
 def shape_faults(study: Study) -> list[str]:

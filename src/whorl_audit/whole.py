@@ -52,12 +52,15 @@ def made_by(folder: Path) -> object:
     return _read(folder / environment.NAME).get("whorl")
 
 
-def check(folder: Path, studies: list[Study]) -> Iterator[Finding]:
+def check(folder: Path, studies: list[Study], sealed: bool = True) -> Iterator[Finding]:
     """Judge what a run folder holds beside its studies and its manifest."""
     around = _read(folder / environment.NAME)
     yield _of(folder / "summary.json", lambda said: verdict.summary(said, studies))
     yield _of(folder / environment.NAME, lambda said: environment.check(said, studies))
-    yield _of(folder / crate.NAME, lambda said: crate.check(said, _files(folder), around, studies))
+    if sealed:
+        yield _of(
+            folder / crate.NAME, lambda said: crate.check(said, _files(folder), around, studies)
+        )
     yield figures.illustration(folder, studies)
     yield from (verdict.shipped(study, around.get("whorl")) for study in studies)
 

@@ -11,8 +11,11 @@ entries of `PYTHONPATH` that depend on the current folder are left out.
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
+
+PREFIX = "whorl_audit: "  # of a sentence with which the auditor refuses
 
 
 def python_command(*arguments: str) -> list[str]:
@@ -49,3 +52,29 @@ def safe() -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+def audit(folder: Path, *, write: bool = True, sealed: bool = True) -> dict[str, Any]:
+    """What the independent auditor says of the folder, in a process of its own that cannot see this
+    one, nor run what the folder holds.
+
+    Raises:
+        ValueError: If it refuses the folder, or does not come to its end.
+    """
+    import json
+    import subprocess  # nosec B404 # starts this interpreter only
+
+    options = [*([] if write else ["--no-write"]), *([] if sealed else ["--unsealed"])]
+    command = python_command("-m", "whorl_audit", "--json", *options, "--", str(folder))
+    # No shell, and a path as one argument.
+    answer = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)  # nosec B603
+    if answer.returncode in (0, 1):
+        with suppress(ValueError):
+            return json.loads(answer.stdout)
+    last = (answer.stderr.strip().splitlines() or [""])[-1]
+    if last.startswith(PREFIX):
+        raise ValueError(last.removeprefix(PREFIX))
+    raise ValueError(
+        f"the audit of {folder} must come to its end, but it ended with code {answer.returncode}: "
+        f"{last[:200] or 'no word'}"
+    )

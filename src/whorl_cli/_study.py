@@ -1,17 +1,15 @@
 """What the commands that run studies share.
 
-A progress bar, the audit, and the table of a verdict.
+A progress bar, and a verdict and an audit in words.
 """
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from whorl_cli import _child, _memory, _output
-
-PREFIX = "whorl_audit: "  # of a sentence with which the auditor refuses
+from whorl_cli import _memory, _output
 
 
 def ready() -> None:
@@ -108,79 +106,35 @@ def planned(study: Any, quick: bool, given: Any) -> int:
     return 0
 
 
-def conducted(
-    title: str, studies: list[Any], folder: Path, given: Any
-) -> tuple[list[dict[str, Any]], bool, list[dict[str, Any]]]:
-    """Studies from design to report: verdicts, whether the audit passed, and its findings."""
-    from whorl import figures, report
-    from whorl.study import reproduce, run
+def conducted(title: str, studies: list[Any], folder: Path, given: Any) -> Any:
+    """Designs with their locks, conducted under a progress bar."""
+    from whorl.study import conduct, run
+    from whorl.study.conduct import LATER
 
-    total = sum(run.pieces(design, given.quick) for design, _ in studies) + 3
+    total = sum(run.pieces(design, given.quick) for design, _ in studies) + len(LATER)
     with bar(title, total, given.json) as progress:
-
-        def adorn(place: Path) -> None:
-            figures.draw_all(place, illustration=not given.quick)
-            progress("figures")
-
-        room = given.memory or _memory.room()
-        verdicts = reproduce.conduct(
-            studies,
+        return conduct(
+            [design for design, _ in studies],
             folder,
+            registered=[lock for _, lock in studies],
             quick=given.quick,
             csv=given.csv,
+            memory=given.memory or _memory.room(),
             progress=progress,
-            adorn=adorn,
-            memory=room,
         )
-        sound, findings = audited(folder)
-        progress("audit")
-        report.write(
-            folder,
-            unverified=None if sound else "the audit of this folder found claims that do not hold",
-        )
-        reproduce.reseal(folder, verdicts)
-        progress("report")
-    return verdicts, sound, findings
 
 
-def audit(folder: Path, *, write: bool = True) -> dict[str, Any]:
-    """What the independent auditor says of the folder, in a process of its own that cannot see this
-    one, nor run what the folder holds.
-    """
-    import json
-    import subprocess  # nosec B404 # starts this interpreter only
-
-    command = _child.python_command(
-        "-m", "whorl_audit", "--json", *([] if write else ["--no-write"]), "--", str(folder)
+def say(done: Any, **more: Any) -> None:
+    """What came of studies, for machines."""
+    _output.say(
+        {
+            "folder": str(done.folder),
+            "verdicts": done.verdicts,
+            "audit": done.findings,
+            **more,
+            "as_registered": done.as_expected,
+        }
     )
-    # No shell, and a path as one argument.
-    answer = subprocess.run(
-        command, env=_child.environment(), capture_output=True, text=True, check=False
-    )  # nosec B603
-    if answer.returncode in (0, 1):
-        with suppress(ValueError):
-            return json.loads(answer.stdout)
-    last = (answer.stderr.strip().splitlines() or [""])[-1]
-    if last.startswith(PREFIX):
-        raise ValueError(last.removeprefix(PREFIX))
-    raise ValueError(
-        f"the audit of {folder} must come to its end, but it ended with code {answer.returncode}: "
-        f"{last[:200] or 'no word'}"
-    )
-
-
-def audited(folder: Path) -> tuple[bool, list[dict[str, Any]]]:
-    """Whether every claim of the folder holds, and the findings."""
-    said = audit(folder)
-    return said["passed"], said["findings"]
-
-
-def as_expected(verdicts: list[dict[str, Any]], sound: bool) -> bool:
-    """Whether the audit found nothing, and every verdict is the one its design expects.
-
-    Quick runs have no verdict to expect.
-    """
-    return sound and all(v["quick"] or v["expected"] in (None, v["verdict"]) for v in verdicts)
 
 
 def verdict_lines(verdict: dict[str, Any]) -> list[str]:
@@ -200,11 +154,11 @@ def verdict_lines(verdict: dict[str, Any]) -> list[str]:
     return [_output.plain(one) for one in lines]
 
 
-def audit_line(sound: bool, findings: list[dict[str, Any]]) -> str:
-    """The audit in one line, or in one a failed claim."""
-    if sound:
-        return f"audit       {len(findings)} claims rederived by other routes, all hold"
+def audit_line(findings: list[dict[str, Any]]) -> str:
+    """The audit in one line, or in one line per failed claim."""
     failed = [f for f in findings if not f["passed"]]
+    if not failed:
+        return f"audit       {len(findings)} claims rederived by other routes, all hold"
     shown = [
         f"            {f['claim']}: error {f['error']}, tolerance {f['tolerance']}, {f['where']}"
         for f in failed[:20]

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from whorl_cli import _output
+from whorl_cli import _kinds, _output
 
 STORY = """Write DESIGN.lock.json beside a design: the SHA-256 of the design and of every source
 file of whorl that its result depends on. Do this before the run, and keep both files
@@ -16,9 +16,8 @@ def add(commands: Any) -> None:
     parser = _output.command(commands, "register", call, "lock a design before its run", STORY)
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("design", type=Path, nargs="?", metavar="DESIGN.toml", help="design file")
-    kinds = ("structural", "threshold", "horizon", "foresight")
     what.add_argument(
-        "--template", choices=kinds, help="print a design to start from, and lock nothing"
+        "--template", choices=_kinds.names(), help="print a design to start from, and lock nothing"
     )
 
 

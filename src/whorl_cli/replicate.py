@@ -4,12 +4,12 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from whorl_cli import _memory, _output, _study
+from whorl_cli import _kinds, _memory, _output, _study
 
 STORY = """Run a study under many root seeds and keep its statistics: where would each published
 number have fallen? The table that `whorl reproduce` compares with was made by
 
-  whorl replicate structural --seeds 400   (and threshold, and horizon)
+  whorl replicate STUDY --seeds 400
 
 Interrupted, it goes on from the seeds that its file already holds. The table does not
 depend on the engine, nor on the number of workers."""
@@ -20,7 +20,7 @@ def add(commands: Any) -> None:
     """Put the command on the parser."""
     parser = _output.command(commands, "replicate", call, "a study under many root seeds", STORY)
     parser.add_argument(
-        "study", metavar="STUDY", help="structural, threshold, horizon, or a design file"
+        "study", metavar="STUDY", help=f"{', '.join(_kinds.names())}, or a design file"
     )
     parser.add_argument(
         "--seeds", type=int, required=True, metavar="N", help="number of root seeds"
@@ -63,17 +63,17 @@ def add(commands: Any) -> None:
 def call(given: argparse.Namespace) -> int:
     """Run, keep, summarise."""
     from whorl import _check
-    from whorl.study import cost, design, published, replicate
+    from whorl.study import cost, design, kinds, published, replicate
 
     _study.ready()
-    if given.study not in design.SHIPPED and not Path(given.study).exists():
+    if given.study not in kinds.names() and not Path(given.study).exists():
         raise ValueError(
-            f"study must be {', '.join(design.SHIPPED)} or a design file, but there is no "
+            f"study must be {', '.join(kinds.names())} or a design file, but there is no "
             f"{given.study}"
         )
     study = (
         design.shipped(given.study)
-        if given.study in design.SHIPPED
+        if given.study in kinds.names()
         else design.read(Path(given.study))
     )
     seeds = range(

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from whorl_cli import _output, _study
+from whorl_cli import _child, _output
 
 STORY = """Make report.html in a run folder anew, from what the folder holds: verdicts, tables,
 figures and the audit, which is done first. The page is one file that asks no network.
@@ -33,22 +33,21 @@ def call(given: argparse.Namespace) -> int:
     """Audit, write, seal."""
     from concurrent.futures import ThreadPoolExecutor
 
-    with ThreadPoolExecutor(
-        1
-    ) as aside:  # the audit is a process of its own: what the page needs is loaded meanwhile
-        audit = aside.submit(_study.audited, given.folder)
-        from whorl import report
-        from whorl.report import page
+    # The audit is a process of its own: what the page needs is loaded meanwhile.
+    with ThreadPoolExecutor(1) as aside:
+        audit = aside.submit(_child.audit, given.folder)
+        from whorl.study import report
+        from whorl.study.report import page
 
         page.plotly()
-        findings = audit.result()[1]
-    failed = [finding for finding in _flat(findings) if not finding["passed"]]
+        findings = audit.result()["findings"]
+    failed = [finding for finding in findings if not finding["passed"]]
     if failed and _ours(given.folder, failed):
         (given.folder / report.NAME).unlink(missing_ok=True)
         _seal(given.folder)
-        findings = _study.audited(given.folder)[1]
-        failed = [finding for finding in _flat(findings) if not finding["passed"]]
-    why = _why(failed, len(_flat(findings))) if failed else None
+        findings = _child.audit(given.folder)["findings"]
+        failed = [finding for finding in findings if not finding["passed"]]
+    why = _why(failed, len(findings)) if failed else None
     if why and not given.unverified:
         _output.refuse(
             f"{given.folder} must pass the audit, but {why}; --unverified makes the page all the "
@@ -64,15 +63,6 @@ def call(given: argparse.Namespace) -> int:
     else:
         _output.line(f"{place}{f': UNVERIFIED, {why}' if why else ''}")
     return 0
-
-
-def _flat(findings: Any) -> list[dict[str, Any]]:
-    """All findings in one list, whether they come by study or not."""
-    return (
-        [one for part in findings.values() for one in part]
-        if isinstance(findings, dict)
-        else list(findings)
-    )
 
 
 def _why(failed: list[dict[str, Any]], total: int) -> str:
@@ -114,13 +104,13 @@ def _seal(folder: Path) -> None:
 
     A folder without a manifest, or with more than a run writes, never is.
     """
-    from whorl.report import read
-    from whorl.study import layout, reproduce
+    from whorl.study import layout, report
+    from whorl.study.conduct import seal
 
-    run = read(folder)
+    run = report.read(folder)
     if run.strange or not (folder / layout.MANIFEST).is_file():
         raise ValueError(
             f"{folder} must be sealed and hold what a run writes, but "
             f"{(*run.strange, 'its manifest is missing')[0]}"
         )
-    reproduce.seal(folder, run.environment, [study.verdict for study in run.studies])
+    seal(folder, run.environment, [study.verdict for study in run.studies])

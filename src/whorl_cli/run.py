@@ -4,21 +4,23 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from whorl_cli import _output, _study
+from whorl_cli import _kinds, _output, _study
 
 STORY = """Run a study from a design file, draw its figure, audit it, write report.html, and print
 its verdict. The folder can be deposited as it is. A design that was never registered, or has changed since, still
 runs, and is stamped UNREGISTERED wherever it is shown.
 
-  whorl run foresight                 # a shipped design, by its name: beyond the paper, about ten minutes
-  whorl register --template threshold > mine.toml
+  whorl register --template KIND > mine.toml
   whorl register mine.toml
-  whorl run mine.toml --out runs/mine"""
+  whorl run mine.toml --out runs/mine
+
+KIND is a study that comes with whorl ({kinds}); `whorl run KIND` runs its design by name."""
 
 
 def add(commands: Any) -> None:
     """Put the command on the parser."""
-    parser = _output.command(commands, "run", call, "one study from its design file", STORY)
+    story = STORY.format(kinds=", ".join(_kinds.names()))
+    parser = _output.command(commands, "run", call, "one study from its design file", story)
     parser.add_argument(
         "design", type=Path, metavar="DESIGN.toml", help="design file, or the name of a shipped one"
     )
@@ -36,30 +38,21 @@ def add(commands: Any) -> None:
 
 
 def call(given: argparse.Namespace) -> int:
-    """Run and audit."""
-    from whorl.study import design, lock
+    """Conduct it."""
+    from whorl.study.conduct import opened
 
     _study.ready()
-    name = str(given.design)
-    own = given.design.exists() or name not in design.SHIPPED
-    study, registered = (
-        (design.read(given.design), lock.read(given.design))
-        if own
-        else (design.shipped(name), lock.shipped_lock(name))
-    )
+    study, registered = opened(given.design)
     if given.dry_run:
         return _study.planned(study, given.quick, given)
     folder = given.out or Path("runs") / study.name
-    verdicts, sound, findings = _study.conducted(study.name, [(study, registered)], folder, given)
-    good = _study.as_expected(verdicts, sound)
+    done = _study.conducted(study.name, [(study, registered)], folder, given)
     if given.json:
-        _output.say(
-            {"folder": str(folder), "verdicts": verdicts, "audit": findings, "as_registered": good}
-        )
+        _study.say(done)
     else:
         _output.line(
-            *_study.verdict_lines(verdicts[0]),
-            _study.audit_line(sound, findings),
+            *_study.verdict_lines(done.verdicts[0]),
+            _study.audit_line(done.findings),
             f"look at {folder / 'report.html'}",
         )
-    return 0 if good else 1
+    return 0 if done.as_expected else 1

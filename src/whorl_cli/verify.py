@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from whorl_cli import _output, _study
+from whorl_cli import _child, _output, _study
 
 STORY = """Let the independent auditor read a run folder: it draws every random number again,
 rederives every stored value by another route, repeats every residual bit by bit, and
@@ -28,7 +28,7 @@ def add(commands: Any) -> None:
 
 def call(given: argparse.Namespace) -> int:
     """Audit, make again, and say which claims hold."""
-    said = _study.audit(given.folder, write=not given.no_write)
+    said = _child.audit(given.folder, write=not given.no_write)
     findings, notes, open_ends = said["findings"], said["notes"], said["not_covered"]
     notes = [*notes, said["unwritten"]] if said["unwritten"] else notes
     if not said["passed"] or (given.folder / "design.toml").exists():
@@ -46,14 +46,14 @@ def call(given: argparse.Namespace) -> int:
         }
         _output.say({"folder": str(given.folder), "passed": sound, **told})
     else:
-        _output.line(_study.audit_line(sound, findings), *(f"note        {one}" for one in notes))
+        _output.line(_study.audit_line(findings), *(f"note        {one}" for one in notes))
         _output.line(*(f"not covered {one}" for one in open_ends))
     return 0 if sound else 1
 
 
 def _again(folder: Path, findings: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
     """Figures, page and meanings of columns, made once more; what cannot be made is no pass."""
-    from whorl.report import again
+    from whorl.study.report import again
 
     _study.ready()
     try:

@@ -216,7 +216,7 @@ def write_study(path, kind, parameters, quick=None, registered=True):
     (path / "design.toml").write_text(design_text(kind, parameters, quick))
     digest = sha256((path / "design.toml").read_bytes())
     sources = dict.fromkeys(
-        sorted((f"study/{kind}.py", "study/gates.py", "ground/store.py")), "0" * 64
+        sorted((f"study/kinds/{kind}/__init__.py", "study/gates.py", "ground/store.py")), "0" * 64
     )
     lock = {"design": digest, "sources": sources} if registered else {}
     (path / "lock.json").write_text(json.dumps(lock))

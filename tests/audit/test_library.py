@@ -7,6 +7,7 @@ import whorl as wh
 import whorl_audit
 from study.small import SMALL, made, small
 from whorl.study import design, run
+from whorl.study import kinds as ours
 from whorl_audit import kinds, rows
 from whorl_audit.kinds.foresight import quarter_turn
 
@@ -18,7 +19,7 @@ def test_what_the_library_wrote_is_what_the_auditor_computes(kind, tmp_path):
     assert [finding.claim for finding in findings if not finding.passed] == []
 
 
-@pytest.mark.parametrize("kind", design.SHIPPED)
+@pytest.mark.parametrize("kind", ours.names())
 def test_the_rows_of_a_table_are_foretold_by_arithmetic(kind):
     p = vars(design.shipped(kind).values(quick=True))
     made = kinds.find(kind).keys(p)

@@ -7,13 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from study import small
-from whorl.study import cost, design, schema
+from whorl.study import cost, design
+from whorl.study import kinds as ours
 from whorl_audit import folder, kinds, limits
 from whorl_audit.kinds import foresight
 from whorl_audit.types import UnreadableError
 
-KINDS = tuple(schema.PARAMETERS)
-EVERY = [(kind, name) for kind in KINDS for name in schema.PARAMETERS[kind]]
+KINDS = ours.names()
+RULES = {kind: ours.get(kind).parameters.rules() for kind in KINDS}
+EVERY = [(kind, name) for kind in KINDS for name in RULES[kind]]
 # Every end of a range that one of the two knows, the numbers next to it, and what is no number at
 # all.
 ENDS = sorted(
@@ -78,7 +80,7 @@ LISTS = [
 def at_the_run(kind, name, value):
     """Whether a design with this value would be let in."""
     try:
-        design._Reader("mine.toml", {}).value(kind, name, value, name)
+        design._DesignReader("mine.toml", {}).value(name, value, RULES[kind][name], name)
     except ValueError:
         return False
     return True
@@ -118,7 +120,7 @@ def test_both_let_in_the_same_random_values(parameter, value):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_both_know_the_same_parameters_and_let_in_the_registered_ones(kind):
-    assert set(kinds.find(kind).parameters) == set(schema.PARAMETERS[kind])
+    assert set(kinds.find(kind).parameters) == set(RULES[kind])
     study = design.shipped(kind)
     for values in (study.values(), study.values(quick=True)):
         assert all(
@@ -186,13 +188,13 @@ def test_the_ceilings_of_a_run_and_of_its_audit_are_the_same():
 @pytest.mark.parametrize("quick", [False, True])
 def test_both_count_the_same_work(kind, quick):
     study = design.shipped(kind)
-    p, ours = study.values(quick), cost.estimate(study, quick)
+    p, found = study.values(quick), cost.estimate(study, quick)
     auditor = kinds.find(kind)
     theirs = auditor.sizes(vars(p))
-    assert theirs == {name: cost.rows(kind, p)[name] for name in theirs}
+    assert theirs == {name: ours.get(kind).work(p).rows[name] for name in theirs}
     assert limits.ceiling_fault(auditor, vars(p)) is None
     for _, foreseen, _ in auditor.work(vars(p)):
-        assert foreseen == ours.foreseen > 0
+        assert foreseen == found.foreseen > 0
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,9 @@ import jax
 import pytest
 
 import whorl_cli
-import whorl_cli._study
 from study.small import text
-from whorl import figures, report
+from whorl import _child
+from whorl.study import figures, report
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def bare(monkeypatch):
             "where": "everywhere",
             "passed": sound,
         }
-        monkeypatch.setattr(whorl_cli._study, "audited", lambda folder: (sound, [finding]))
+        monkeypatch.setattr(_child, "audit", lambda folder, **_: {"findings": [finding]})
 
     monkeypatch.setattr(figures, "draw_all", lambda folder, **_: [])
     monkeypatch.setattr(report, "write", lambda folder, **_: folder)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import whorl_cli
+from whorl.study import Conducted
 from whorl_cli import _output, _study
 
 HEAVY = ("jax", "numpy", "pyarrow", "scipy", "matplotlib", "rich", "whorl", "whorl_audit")
@@ -223,7 +224,8 @@ def verdict(**others):
     ],
 )
 def test_a_run_is_as_expected_when_the_audit_and_every_verdict_say_so(one, sound, good):
-    assert _study.as_expected([verdict(), one], sound) == good
+    done = Conducted(Path(), [verdict(), one], [{"passed": True}, {"passed": sound}], [])
+    assert (done.sound, done.as_expected) == (sound, good)
 
 
 def test_a_verdict_in_words_names_the_gates_that_failed():
@@ -262,8 +264,8 @@ def test_names_from_a_folder_do_not_speak_to_the_terminal(capsys):
         verdict(study=evil, verdict=evil, registered=False, why_unregistered=evil, gates=[gate])
     )
     assert len(lines) == 2
-    assert len(_study.audit_line(False, [finding]).splitlines()) == 2
-    _output.line(*lines, _study.audit_line(False, [finding]))
+    assert len(_study.audit_line([finding]).splitlines()) == 2
+    _output.line(*lines, _study.audit_line([finding]))
     _output.refuse(ValueError(evil), argparse.Namespace(json=False))
     said = capsys.readouterr()
     assert [
@@ -274,8 +276,8 @@ def test_names_from_a_folder_do_not_speak_to_the_terminal(capsys):
 
 def test_an_audit_in_words_names_the_claims_that_failed():
     finding = {"claim": "sums", "error": 0.5, "tolerance": 0.1, "where": "row 3", "passed": False}
-    assert _study.audit_line(True, [finding, finding]).split()[:2] == ["audit", "2"]
-    words = _study.audit_line(False, [finding, finding | {"passed": True}])
+    assert _study.audit_line([finding | {"passed": True}] * 2).split()[:2] == ["audit", "2"]
+    words = _study.audit_line([finding, finding | {"passed": True}])
     assert "1 of 2 claims FAIL" in words
     assert "sums: error 0.5, tolerance 0.1, row 3" in words
 

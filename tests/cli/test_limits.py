@@ -18,7 +18,7 @@ from whorl.explorer import tables as drawn
 from whorl.ground import store
 from whorl.measured import intake
 from whorl.measured import tables as reading
-from whorl.study import cost, design, run, schema
+from whorl.study import cost, design, kinds, run
 from whorl_cli import _memory
 
 GB = 10**9
@@ -251,8 +251,8 @@ def test_the_page_of_the_studies_has_the_range_of_every_parameter():
         .split("### What the parameters may be")[1]
         .split("## Random numbers")[0]
     )
-    for kind, rules in schema.PARAMETERS.items():
-        for name, (words, _) in rules.items():
+    for kind in kinds.names():
+        for name, (words, _) in kinds.get(kind).parameters.rules().items():
             (row,) = re.findall(rf"^\| [^|]*`{name}`[^|]* \| .*$", page, re.MULTILINE)
             here = row.split(" | ")[1].rstrip(" |")
             own = here.split("; in structural ")[-1 if kind == "structural" else 0]

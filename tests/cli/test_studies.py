@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import jax
@@ -10,7 +11,7 @@ import pytest
 
 from study.small import made, parquet, small, statistics, text
 from study.trouble import contents, full_disk, open_folder, read_only
-from whorl.study import design, lock, published, reproduce
+from whorl.study import Conducted, design, kinds, lock, published
 from whorl_cli import _study
 
 
@@ -29,7 +30,9 @@ def test_a_shipped_design_is_run_by_its_name_unless_a_file_has_it(
     monkeypatch.setattr(
         _study,
         "conducted",
-        lambda title, studies, folder, given: asked.append((studies, folder)) or ([], True, []),
+        lambda title, studies, folder, given: (
+            asked.append((studies, folder)) or Conducted(folder, [], [], [])
+        ),
     )
     spoken(whorl, "run", "foresight")
     Path("horizon").write_text(text())
@@ -150,7 +153,7 @@ def test_a_registration_is_written_beside_the_design(tmp_path, whorl):
     assert told["lock"] == str(tmp_path / "mine.lock.json")
 
 
-@pytest.mark.parametrize("kind", design.PAPER)
+@pytest.mark.parametrize("kind", kinds.paper())
 def test_a_template_is_printed_as_it_can_be_registered(tmp_path, whorl, kind):
     code, out, err = whorl("register", "--template", kind)
     assert (code, err) == (0, "")
@@ -173,7 +176,7 @@ def test_a_bad_design_is_refused_by_line_and_leaves_nothing(tmp_path, monkeypatc
 def test_an_unknown_study_is_refused(tmp_path, monkeypatch, refused):
     monkeypatch.chdir(tmp_path)
     sentence = (
-        f"study must be {', '.join(design.SHIPPED)} or a design file, but there is no spectral"
+        f"study must be {', '.join(kinds.names())} or a design file, but there is no spectral"
     )
     assert refused("replicate", "spectral", "--seeds", "1") == sentence
     assert contents(tmp_path) == {}
@@ -270,7 +273,10 @@ def small_paper(monkeypatch):
 
     def put(expected):
         one = small(name="threshold", expected=expected, quick={"resamples": 30})
-        monkeypatch.setattr(reproduce, "paper", lambda: [(one, lock.lock(one))])
+        monkeypatch.setattr(kinds, "paper", lambda: ("threshold",))
+        monkeypatch.setattr(
+            sys.modules["whorl.study.conduct"], "opened", lambda _: (one, lock.lock(one))
+        )
 
     return put
 
@@ -352,7 +358,7 @@ def test_the_smoke_run_works(tmp_path, process):
     assert start.returncode == 0
     assert "all hold" in out
     assert "no number in it means anything" in out
-    for name in design.PAPER:
+    for name in kinds.paper():
         verdict = json.loads((tmp_path / "quick" / name / "verdict.json").read_text())
         assert (verdict["quick"], verdict["registered"]) == (True, False)
         assert "UNREGISTERED" in (tmp_path / "quick" / "report.html").read_text()

@@ -9,18 +9,18 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from whorl import figures
 from whorl.ground import store
-from whorl.report import again
-from whorl.study import environment, reproduce
-from whorl_cli import _study
+from whorl.study import environment, figures
+from whorl.study.conduct import seal
+from whorl.study.report import again
+from whorl_cli import _child
 
 RUN = Path("runs/mine")
 
 
 @pytest.fixture(scope="module")
 def findings(study):
-    return _study.audit(study / RUN)["findings"]
+    return _child.audit(study / RUN)["findings"]
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def resealed(root):
     for name, entry in verdict["tables"].items():
         entry["sha256"] = store.hash_of(root / "mine" / "tables" / f"{name}.parquet")
     store.write_json(path, verdict)
-    reproduce.reseal(root, [verdict])
+    seal(root, store.read_json(root / "environment.json"), [verdict])
 
 
 def failed(root, findings):
@@ -114,7 +114,7 @@ def test_a_figure_of_other_data_is_found(copied, findings, monkeypatch):
         figures.draw_study(RUN / "mine")
     assert before != {path.name: path.read_bytes() for path in (RUN / "mine" / "figures").iterdir()}
     resealed(RUN)
-    assert _study.audited(RUN)[0]  # the hashes that the forged figure names are right
+    assert _child.audit(RUN)["passed"]  # the hashes that the forged figure names are right
     assert "every figure is what these tables give" in failed(RUN, findings)
 
 
@@ -153,5 +153,5 @@ def test_a_figure_that_was_removed_is_missed_on_the_page(copied, findings, drawn
     for path in (RUN / "mine" / "figures").iterdir():
         path.unlink()
     resealed(RUN)
-    assert _study.audited(RUN)[0]
+    assert _child.audit(RUN)["passed"]
     assert failed(RUN, findings) == ["the page is what this folder gives"]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import whorl as wh
-from whorl.figures import concept
+from whorl.study.figures import concept
 
 pytestmark = pytest.mark.slow
 

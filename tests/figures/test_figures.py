@@ -7,10 +7,10 @@ import pytest
 from matplotlib.colors import to_rgba
 from matplotlib.container import ErrorbarContainer
 
-from whorl.figures import _style
-from whorl.figures import horizon as horizon_figure
-from whorl.figures import structural as structural_figure
-from whorl.figures import threshold as threshold_figure
+from whorl.study.figures import style
+from whorl.study.kinds.horizon import figure as horizon_figure
+from whorl.study.kinds.structural import figure as structural_figure
+from whorl.study.kinds.threshold import figure as threshold_figure
 
 
 def by_gid(axes, gid):
@@ -334,9 +334,9 @@ def test_a_missing_table_is_refused(horizon):
 
 def test_points_beside_each_other_stand_apart_in_a_fixed_order():
     for count in (1, 2, 3, 7, 25, 50):
-        places = _style.spread(count)
+        places = style.spread(count)
         assert np.unique(places).size == count
-        np.testing.assert_array_equal(places, _style.spread(count))
+        np.testing.assert_array_equal(places, style.spread(count))
 
 
 def test_drawing_leaves_the_settings_of_matplotlib_alone(threshold):

@@ -8,9 +8,9 @@ import json
 import numpy as np
 import pytest
 
-from whorl import figures
-from whorl.figures import _style, concept
 from whorl.ground import store
+from whorl.study import figures
+from whorl.study.figures import concept, style
 from whorl_audit import figures as audit
 
 
@@ -120,7 +120,7 @@ def test_the_concept_belongs_to_the_papers_three_studies(
     run_folder, structural, threshold, horizon, monkeypatch
 ):
     drawn = []
-    monkeypatch.setattr(concept, "draw", lambda: drawn.append(1) or _style.figure(4))
+    monkeypatch.setattr(concept, "draw", lambda: drawn.append(1) or style.figure(4))
     for kind, tables in (("structural", structural), ("threshold", threshold)):
         study = run_folder(kind, tables)
     monkeypatch.setattr(figures, "draw_study", lambda study: [])

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from fuzz import texts
 from fuzz.doors import command_ends_well, ends_well
-from whorl.study import design, lock
+from whorl.study import design, kinds, lock
 from whorl.sweep import Plan
 from whorl.sweep import design as sweeps
 
-STUDIES = [design.shipped(name).text.decode() for name in design.SHIPPED]
+STUDIES = [design.shipped(name).text.decode() for name in kinds.names()]
 STUDY_WORDS = [
     "name",
     "kind",

@@ -17,8 +17,8 @@ from study.small import small
 from whorl import measured, report
 from whorl.explorer import style
 from whorl.explorer import tables as opened
-from whorl.report import page
 from whorl.study import design, lock, replicate
+from whorl.study.report import page
 from whorl.sweep import design as sweeps
 
 

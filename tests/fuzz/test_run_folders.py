@@ -17,9 +17,8 @@ from fuzz import texts
 from fuzz.doors import ends_well, sentence
 from fuzz.folders import Folder, changes
 from report import folders
-from whorl import report
-from whorl.report import page
-from whorl.study import design
+from whorl.study import design, report
+from whorl.study.report import page
 
 SMALL = forge.PARAMETERS["threshold"] | {
     "families": 2,

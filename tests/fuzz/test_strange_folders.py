@@ -17,10 +17,9 @@ from audit import forge
 from fuzz.doors import ends_well, sentence
 from fuzz.test_run_folders import SMALL
 from report import folders
-from whorl import report
 from whorl.ground import store
-from whorl.report import page
-from whorl.study import design, layout
+from whorl.study import design, layout, report
+from whorl.study.report import page
 
 FOLDERS = [
     "",

@@ -3,7 +3,7 @@
 import pytest
 
 from report import folders
-from whorl import report
+from whorl.study import report
 
 SCRIPT = "<script>alert(1)</script>"
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from whorl.ground import store
-from whorl.study import design, gates, layout, lock, published
+from whorl.study import design, gates, kinds, layout, lock, published
 
 ENVIRONMENT = {
     "whorl": "0.1.0",
@@ -208,7 +208,7 @@ def own(kind, title="A study of ours", name="mine"):
 
 
 def paper():
-    return [design.shipped(name).text for name in design.PAPER]
+    return [design.shipped(name).text for name in kinds.paper()]
 
 
 def spread(study):

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from report import folders
-from whorl import report
+from whorl.study import report
 
 pytestmark = pytest.mark.browser
 expect = pytest.importorskip("playwright.sync_api").expect

@@ -7,10 +7,9 @@ import pytest
 
 import whorl_cli
 from report import folders
-from whorl import report
 from whorl.ground import store
-from whorl.study import design, layout, lock, reproduce
-from whorl_cli import _study
+from whorl.study import conduct, design, layout, lock, report
+from whorl_cli import _child
 from whorl_cli import report as command
 
 SMALL = {"families": "2", "depths": "[1]", "betas": "[0.0, 8.0]", "resamples": "10"}
@@ -36,7 +35,7 @@ def small():
 def run(tmp_path_factory):
     study = small()
     folder = tmp_path_factory.mktemp("run") / "ours"
-    reproduce.conduct([(study, lock.lock(study))], folder)
+    conduct(study, folder, registered=lock.lock(study))
     return folder
 
 
@@ -59,16 +58,16 @@ def test_a_sound_folder_of_a_users_own_gets_its_page_and_stays_sound(run, capsys
     assert "Ours" in page
     assert '<div class="stamp' not in page
     assert sealed(run)
-    assert _study.audited(run)[0]
+    assert _child.audit(run)["passed"]
 
 
 def test_the_page_of_an_interrupted_command_is_made_anew(run):
     with (run / report.NAME).open("a") as file:
         file.write("half of a pa")
-    assert not _study.audited(run)[0]
+    assert not _child.audit(run)["passed"]
     assert whorl(run) == 0
     assert '<div class="stamp' not in (run / report.NAME).read_text()
-    assert _study.audited(run)[0]
+    assert _child.audit(run)["passed"]
 
 
 def test_a_folder_that_fails_the_audit_is_refused_unless_told_otherwise(run, capsys):

@@ -10,10 +10,11 @@ import pytest
 
 from report import folders
 from report.conftest import SCRIPT
-from whorl import report
 from whorl.ground import store
-from whorl.report import charts, comparison, gates, page, words
-from whorl.study import design, published
+from whorl.study import design, published, report
+from whorl.study.kinds.foresight import chart as ahead
+from whorl.study.kinds.threshold import chart as scatter
+from whorl.study.report import charts, comparison, gates, page, words
 
 
 class Tree(HTMLParser):
@@ -367,7 +368,7 @@ def test_the_gap_is_drawn_against_what_was_foreseen(tmp_path):
     assert turns["x"] == random["x"] == [0, 1, 2]
     assert [row[:3] for row in turns["customdata"]] == [[-0.01, -0.02, 0.03]] * 3
     assert [row[3] for row in turns["customdata"]] == ["0 of 2", "0 of 2", "2 of 2"]
-    assert np.allclose(turns["y"], charts.signed_log(np.array([-0.01] * 3), charts.GAP), rtol=1e-5)
+    assert np.allclose(turns["y"], charts.signed_log(np.array([-0.01] * 3), ahead.GAP), rtol=1e-5)
     assert np.all(np.array(turns["error_y"]["array"]) > 0)
     assert np.all(np.array(turns["error_y"]["arrayminus"]) > 0)
     words = (root / "report.html").read_text()
@@ -412,8 +413,8 @@ def test_a_large_study_does_not_make_a_large_page():
         "favourable": (table["coefficient"] < 0).astype(int),
         "predicted": (table["ratio"] > 1).astype(int),
     }
-    chart = charts._threshold({}, table, "a")
-    assert sum(len(trace["x"]) for trace in chart.figure["data"]) <= charts.MOST
+    chart = scatter.chart({}, table, "a")
+    assert sum(len(trace["x"]) for trace in chart.figure["data"]) <= scatter.MOST
     assert "points are drawn" in chart.summary
 
 

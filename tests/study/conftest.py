@@ -2,8 +2,8 @@
 
 import pytest
 
-from study.small import small
-from whorl.study import lock, reproduce
+from study.small import sealed, small
+from whorl.study import lock
 
 
 @pytest.fixture(scope="session")
@@ -14,6 +14,6 @@ def finished(tmp_path_factory):
     """
     folder = tmp_path_factory.mktemp("finished") / "run"
     study = small()
-    verdicts = reproduce.conduct([(study, lock.lock(study))], folder, csv=True)
+    verdicts = sealed([(study, lock.lock(study))], folder, csv=True)
     assert [verdict["verdict"] for verdict in verdicts] == ["PASS"]
     return folder

@@ -15,7 +15,7 @@ from pyarrow import csv as pacsv
 from study import from_the_page
 from study.small import made, parquet, small
 from whorl.ground import store
-from whorl.study import columns, run
+from whorl.study import kinds, run
 
 
 def expected_keys(kind, p):
@@ -152,14 +152,14 @@ class EveryKind:
     def test_every_column_says_what_it_is(self):
         for name, table in made(self.kind)[1].items():
             schema = pq.read_schema(
-                io.BytesIO(store.parquet(columns.arrow(self.kind, name, table)))
+                io.BytesIO(store.parquet(kinds.get(self.kind).arrow(name, table)))
             )
             assert schema.names == list(table)
             assert (schema.metadata[b"study"], schema.metadata[b"table"]) == (
                 self.kind.encode(),
                 name.encode(),
             )
-            for field, column in zip(schema, columns.columns(self.kind, name), strict=True):
+            for field, column in zip(schema, kinds.get(self.kind).columns[name], strict=True):
                 about = {
                     "role": column.role,
                     "unit": "1",
@@ -187,11 +187,11 @@ class EveryKind:
     def test_rows_are_complete_and_in_the_order_of_the_page(self):
         p, tables = made(self.kind)
         wanted = expected_keys(self.kind, p)
-        assert [*wanted, "statistics"] == columns.names(self.kind)
-        assert tables.keys() == set(columns.names(self.kind))
+        assert [*wanted, "statistics"] == list(kinds.get(self.kind).columns)
+        assert tables.keys() == set(kinds.get(self.kind).columns)
         for name, keys in wanted.items():
             names = [
-                column.name for column in columns.columns(self.kind, name) if column.role == "key"
+                column.name for column in kinds.get(self.kind).columns[name] if column.role == "key"
             ]
             assert list(zip(*(tables[name][one].tolist() for one in names), strict=True)) == keys
 
@@ -202,7 +202,7 @@ class EveryKind:
 
     def test_text_reads_back_to_the_same_numbers(self):
         for name, columns_ in made(self.kind)[1].items():
-            table = columns.arrow(self.kind, name, columns_)
+            table = kinds.get(self.kind).arrow(name, columns_)
             written = store.csv(table)
             again = pacsv.read_csv(
                 io.BytesIO(written), convert_options=pacsv.ConvertOptions(column_types=table.schema)
@@ -224,7 +224,7 @@ class EveryKind:
     def test_the_drawn_tables_follow_from_the_page_to_the_bit(self):
         p, tables = made(self.kind)
         for name, redone in from_the_page.DRAWN[self.kind](vars(p)).items():
-            roles = {column.name: column.role for column in columns.columns(self.kind, name)}
+            roles = {column.name: column.role for column in kinds.get(self.kind).columns[name]}
             assert list(redone) == list(roles)
             assert set(roles.values()) == {"key", "drawn"}
             for column, values in redone.items():
@@ -235,8 +235,8 @@ class EveryKind:
     def test_no_drawn_column_is_left_out_of_the_page(self):
         drawn = {
             name
-            for name in columns.names(self.kind)
-            for one in columns.columns(self.kind, name)
+            for name in kinds.get(self.kind).columns
+            for one in kinds.get(self.kind).columns[name]
             if one.role == "drawn"
         }
         assert drawn == set(from_the_page.DRAWN[self.kind](vars(made(self.kind)[0])))

@@ -9,9 +9,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from whorl.ground import store
-from whorl.study import columns, design, run
+from whorl.study import design, kinds, run
+from whorl.study.conduct import ran, seal
 
-HOME = Path(design.__file__).parent
+HOME = Path(kinds.__file__).parent
 SMALL = {
     "structural": {"families": 2, "depths": [2, 1], "omegas": [1.0, 0.0], "updates": 2},
     "threshold": {"families": 4, "depths": [2, 1], "betas": [0.0, 8.0], "resamples": 40},
@@ -65,6 +66,13 @@ def made(kind):
     return study.values(), run.compute(study)
 
 
+def sealed(studies, folder, **options):
+    """Studies with their locks, run and sealed; nothing is drawn, audited or reported."""
+    environment, verdicts = ran(studies, folder, **options)
+    seal(folder, environment, verdicts)
+    return verdicts
+
+
 def statistics(tables):
     return dict(
         zip(
@@ -77,7 +85,9 @@ def statistics(tables):
 
 def parquet(kind, tables):
     """The bytes of every table."""
-    return {name: store.parquet(columns.arrow(kind, name, table)) for name, table in tables.items()}
+    return {
+        name: store.parquet(kinds.get(kind).arrow(name, table)) for name, table in tables.items()
+    }
 
 
 def rows(table):

@@ -7,10 +7,10 @@ import pytest
 
 from study.every_kind import expected_keys
 from study.small import made
-from whorl.study import columns, design
+from whorl.study import design, kinds
 
 PAGE = (Path(__file__).parents[2] / "docs" / "studies.md").read_text()
-ALL = [(kind, name) for kind in design.PAPER for name in columns.names(kind)]
+ALL = [(kind, name) for kind in kinds.paper() for name in kinds.get(kind).columns]
 
 
 def documented(kind, name):
@@ -43,7 +43,7 @@ def documented(kind, name):
 
 @pytest.mark.parametrize(("kind", "name"), [pair for pair in ALL if pair[1] != "statistics"])
 def test_columns_and_roles_are_those_of_the_page(kind, name):
-    ours = {column.name: column.role for column in columns.columns(kind, name)}
+    ours = {column.name: column.role for column in kinds.get(kind).columns[name]}
     wanted = documented(kind, name)
     if name == "tasks" and kind == "horizon":
         wanted.pop("family")
@@ -52,7 +52,7 @@ def test_columns_and_roles_are_those_of_the_page(kind, name):
 
 def test_the_full_designs_have_the_rows_that_the_paper_counts():
     structural, threshold, horizon = (
-        expected_keys(kind, design.shipped(kind).values()) for kind in design.PAPER
+        expected_keys(kind, design.shipped(kind).values()) for kind in kinds.paper()
     )
     counts = {
         name: len(structural[name])
@@ -81,4 +81,4 @@ def test_a_table_with_other_columns_is_not_stored():
         ValueError,
         match=r"table draws must have the columns \['draw', 'auc', .* but it has \['draw', 'accuracy'",
     ):
-        columns.arrow("threshold", "draws", draws)
+        kinds.get("threshold").arrow("draws", draws)

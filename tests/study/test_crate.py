@@ -5,7 +5,8 @@ import shutil
 
 from study.small import small
 from study.trouble import contents
-from whorl.study import crate, environment, reproduce
+from whorl.study import crate, environment
+from whorl.study.conduct import seal
 
 
 def described(folder):
@@ -50,5 +51,5 @@ def test_describing_a_folder_again_gives_the_same_bytes(finished, tmp_path):
     shutil.copytree(finished, folder)  # with the times of its files
     before = contents(folder)
     verdicts = [json.loads((folder / "mine" / "verdict.json").read_text())]
-    reproduce.seal(folder, environment.describe([small()], quick=False), verdicts)
+    seal(folder, environment.describe([small()], quick=False), verdicts)
     assert contents(folder) == before

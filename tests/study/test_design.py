@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from study.small import text
 from whorl.ground import reader
-from whorl.study import design, schema
+from whorl.study import design, kinds
 
-SHIPPED = {name: design.shipped(name).text.decode() for name in design.SHIPPED}
+SHIPPED = {name: design.shipped(name).text.decode() for name in kinds.names()}
 
 
 def refusal(source, where="mine.toml"):
@@ -39,21 +39,21 @@ def changed(old, new, kind="threshold"):
     return source.replace(old, new)
 
 
-@pytest.mark.parametrize("name", design.SHIPPED)
+@pytest.mark.parametrize("name", kinds.names())
 def test_a_shipped_design_says_where_every_value_comes_from(name):
     study = design.shipped(name)
     assert (study.name, study.kind, study.text.decode()) == (name, name, SHIPPED[name])
-    assert study.parameters.keys() == schema.PARAMETERS[name].keys()
+    assert study.parameters.keys() == kinds.get(name).parameters.rules().keys()
     for entry in study.parameters.values():
         assert entry["origin"] in (
-            ("stated", "reading") if name in design.PAPER else schema.ORIGINS
+            ("stated", "reading") if name in kinds.paper() else design.ORIGINS
         )
-    assert {gate.origin for gate in study.gates} <= set(schema.ORIGINS)
-    assert {gate.relation for gate in study.gates} <= set(schema.RELATIONS)
+    assert {gate.origin for gate in study.gates} <= set(design.ORIGINS)
+    assert {gate.relation for gate in study.gates} <= set(design.RELATIONS)
 
 
 def test_the_verdicts_that_the_paper_registered():
-    assert {name: design.shipped(name).expected for name in design.PAPER} == {
+    assert {name: design.shipped(name).expected for name in kinds.paper()} == {
         "structural": "FAIL",
         "threshold": "PASS",
         "horizon": "PASS",
@@ -61,7 +61,7 @@ def test_the_verdicts_that_the_paper_registered():
 
 
 def test_the_numbers_that_the_paper_states():
-    structural, threshold, horizon = (design.shipped(name).values() for name in design.PAPER)
+    structural, threshold, horizon = (design.shipped(name).values() for name in kinds.paper())
     assert (structural.seed, structural.families, structural.depths) == (20261020, 25, [2, 3, 4, 6])
     assert (structural.omegas, structural.updates, structural.step, structural.leak) == (
         [0.0, 0.5, 1.0, 2.0],
@@ -100,12 +100,12 @@ def test_quick_values_and_others_take_the_place_of_the_registered_ones():
 def test_a_study_that_is_not_the_papers_is_refused():
     with pytest.raises(
         ValueError,
-        match=r"study must be one of structural, threshold, horizon.*, but it is 'other'",
+        match=r"kind must be one of structural, threshold, horizon.*, but it is 'other'",
     ):
         design.shipped("other")
 
 
-@pytest.mark.parametrize("kind", design.PAPER)
+@pytest.mark.parametrize("kind", kinds.paper())
 def test_a_template_is_the_papers_design_under_another_name(kind):
     own, theirs = design.parse(design.template(kind).encode()), design.shipped(kind)
     assert (own.name, own.kind, own.expected) == ("mine", kind, None)
@@ -323,10 +323,10 @@ def test_a_parameter_of_the_wrong_kind_is_refused(kind, name, value, rule):
     )
 
 
-@pytest.mark.parametrize("kind", design.PAPER)
+@pytest.mark.parametrize("kind", kinds.paper())
 def test_every_parameter_is_needed_and_no_other_is_taken(kind):
     source = text(kind)
-    for name in schema.PARAMETERS[kind]:
+    for name in kinds.get(kind).parameters.rules():
         without = re.sub(rf"^{name} = .*\n", "", source, count=1, flags=re.MULTILINE)
         head = f"mine.toml, line {line_of(source, '[parameters]')}: a {kind} study must have the parameter {name}, but it is missing"
         assert refusal(without) == head
@@ -480,7 +480,7 @@ def test_any_text_is_a_design_or_refused_in_one_line(source):
     read_or_refused(source)
 
 
-@given(st.sampled_from(design.PAPER), st.lists(CHANGE, min_size=1, max_size=4))
+@given(st.sampled_from(kinds.paper()), st.lists(CHANGE, min_size=1, max_size=4))
 def test_a_mutated_design_is_a_design_or_refused_in_one_line(kind, changes):
     source = SHIPPED[kind]
     for where, many, new in changes:
@@ -489,7 +489,7 @@ def test_a_mutated_design_is_a_design_or_refused_in_one_line(kind, changes):
     read_or_refused(source.encode())
 
 
-@given(st.sampled_from(design.PAPER), st.data())
+@given(st.sampled_from(kinds.paper()), st.data())
 def test_a_design_with_one_line_lost_or_doubled_is_a_design_or_refused_in_one_line(kind, data):
     lines = SHIPPED[kind].splitlines()
     at = data.draw(st.integers(0, len(lines) - 1))

@@ -12,6 +12,8 @@ import pytest
 
 from study import from_the_page
 from whorl.study import draws
+from whorl.study.kinds.foresight import draws as ahead
+from whorl.study.kinds.structural import draws as structural
 from whorl.turn import quarter_turn
 
 SEED = 20261021
@@ -37,7 +39,7 @@ def test_a_task_is_three_vertices_three_mixtures_and_a_teacher():
 
 def test_dirichlet_columns_are_drawn_layer_after_layer_column_after_column():
     rng = stream(7, 1, 3)
-    layers = draws.dirichlet_layers(SEED, 7, 3, 4.0, 0.2)
+    layers = structural.dirichlet_layers(SEED, 7, 3, 4.0, 0.2)
     for layer in layers:
         for column in range(3):
             np.testing.assert_array_equal(
@@ -60,7 +62,7 @@ def test_softmax_columns_scale_the_same_logits():
 
 def test_the_control_has_two_components():
     rng = stream(0, 4, 2)
-    for layer in draws.control_layers(SEED, 2, 4.0, 0.2):
+    for layer in structural.control_layers(SEED, 2, 4.0, 0.2):
         for column in range(2):
             np.testing.assert_array_equal(layer[:2, column], 0.8 * rng.dirichlet([4.0, 4.0]) + 0.1)
         np.testing.assert_array_equal(layer[2], [0, 0, 1])
@@ -92,7 +94,12 @@ def test_the_selected_sample_has_the_largest_residual():
 
 @pytest.mark.parametrize(
     "make",
-    [draws.task, lambda s, f, c: draws.dirichlet_layers(s, f, 2, c, 0.2), draws.order, draws.turns],
+    [
+        draws.task,
+        lambda s, f, c: structural.dirichlet_layers(s, f, 2, c, 0.2),
+        draws.order,
+        draws.turns,
+    ],
 )
 def test_seeds_and_families_have_streams_of_their_own(make):
     def flat(seed, family):
@@ -120,7 +127,7 @@ def test_the_page_fixes_every_draw_of_width_three():
         ):
             np.testing.assert_array_equal(mine, theirs)
         np.testing.assert_array_equal(
-            draws.dirichlet_layers(SEED, number, 3, 2.5, 0.13),
+            structural.dirichlet_layers(SEED, number, 3, 2.5, 0.13),
             from_the_page.dirichlet_columns(P, number, 3),
         )
         for beta in (0.0, 0.3, 8.0):
@@ -130,26 +137,26 @@ def test_the_page_fixes_every_draw_of_width_three():
             draws.order(SEED, number, 4), from_the_page.order(P, number, 2)
         )
         np.testing.assert_array_equal(
-            draws.foreseen(SEED, number, 4), from_the_page.order(P, number, 6)
+            ahead.foreseen(SEED, number, 4), from_the_page.order(P, number, 6)
         )
         np.testing.assert_array_equal(draws.turns(SEED, number, 24), from_the_page.turns(P, number))
         np.testing.assert_array_equal(
-            draws.angles(SEED, number, 24), from_the_page.angles(P, number)
+            ahead.angles(SEED, number, 24), from_the_page.angles(P, number)
         )
         np.testing.assert_array_equal(
-            draws.readings(SEED, number, 24), from_the_page.noise(P, number)
+            ahead.readings(SEED, number, 24), from_the_page.noise(P, number)
         )
     np.testing.assert_array_equal(
-        draws.control_layers(SEED, 4, 2.5, 0.13), from_the_page.control_columns(P, 4)
+        structural.control_layers(SEED, 4, 2.5, 0.13), from_the_page.control_columns(P, 4)
     )
 
 
 @pytest.mark.parametrize("width", [4, 6])
 def test_the_page_fixes_every_draw_of_the_wide_arm(width):
     x, y, layers, order = from_the_page.wide_arm(P | {"wide": width}, 3, 2, 4.0)
-    for mine, theirs in zip(draws.wide(SEED, 3, width, 0.7, 4), (x, y, order), strict=True):
+    for mine, theirs in zip(ahead.wide(SEED, 3, width, 0.7, 4), (x, y, order), strict=True):
         np.testing.assert_array_equal(mine, theirs)
-    np.testing.assert_array_equal(draws.wide_layers(SEED, 3, width, 2, 4.0, 0.13), layers)
+    np.testing.assert_array_equal(ahead.wide_layers(SEED, 3, width, 2, 4.0, 0.13), layers)
 
 
 def test_the_page_fixes_the_sign_of_the_turn():

@@ -14,8 +14,10 @@ import whorl_audit
 from study import from_the_page
 from whorl.foresight import rollout
 from whorl.ground import store
-from whorl.study import arms, columns, comparators, design, draws, run
-from whorl.study.spoilt import spoilt
+from whorl.study import design, draws, kinds, run
+from whorl.study.kinds import foresight
+from whorl.study.kinds.foresight import arms, comparators
+from whorl.study.kinds.foresight.spoilt import spoilt
 
 SMALL = {
     "seed": 71,
@@ -75,9 +77,9 @@ def where(table, **keys):
 
 @pytest.mark.slow
 def test_every_table_has_its_documented_columns(tables):
-    assert list(tables) == columns.names("foresight")
+    assert list(tables) == list(foresight.KIND.columns)
     for name, table in tables.items():
-        stored = columns.arrow("foresight", name, table)
+        stored = foresight.KIND.arrow(name, table)
         assert stored.num_rows == len(next(iter(table.values())))
 
 
@@ -86,7 +88,7 @@ def test_the_registered_design_has_its_seeds_conditions_and_horizons(study):
     assert (p.seed, p.bootstrap_seed, p.trials) == (20261115, 20261116, 100)
     assert len(p.depths) * len(p.betas) * len(p.scales) == 12
     assert p.horizons == [0, 1, 3, 6, 12, 18, 36, 90, -1]
-    assert "foresight" not in design.PAPER
+    assert "foresight" not in kinds.paper()
     rows = sum(len(arm.horizons) * len(arm.depths) * 6 * arm.trials for arm in arms.arms(p))
     assert {gate.statistic: gate.bound for gate in study.gates}["rows.trajectories"] == rows
 
@@ -94,9 +96,7 @@ def test_the_registered_design_has_its_seeds_conditions_and_horizons(study):
 @pytest.mark.slow
 def test_the_drawn_tables_follow_from_the_page_to_the_bit(study, tables):
     redone = from_the_page.DRAWN["foresight"](vars(study.values(quick=True)))
-    drawn = {
-        name for name in tables for one in columns.columns("foresight", name) if one.role == "drawn"
-    }
+    drawn = {name for name in tables for one in foresight.KIND.columns[name] if one.role == "drawn"}
     assert drawn == set(redone)
     for name, table in redone.items():
         assert list(table) == list(tables[name])
@@ -113,7 +113,7 @@ def test_a_trajectory_is_what_the_library_makes_of_its_keys(tables):
         net = wh.Network(list(draws.softmax_layers(71, 1, 1, 8.0, 0.1)))
         order = draws.order(71, 1, 2)
         actions = {"halves": ((0, 1), (0, 0.5), (0, 0))}.get(arm, ((0, 1), (1, 1), (-1, 1)))
-        tables = {"angles": draws.angles(71, 1, 12)} if arm == "random" else {}
+        tables = {"angles": foresight.draws.angles(71, 1, 12)} if arm == "random" else {}
         plain = rollout(0.2, horizon=None if horizon < 0 else horizon, actions=actions)
         policy = spoilt(plain, **tables)
         pair = wh.train(net, x, y, policy=policy, schedule=order, turns=np.ones(12, dtype=int))
@@ -256,7 +256,7 @@ def test_comparators_are_the_learners_they_are_called(study, tables):
 def test_two_runs_write_the_same_bytes(tables, folder):
     for name, table in tables.items():
         assert (
-            store.parquet(columns.arrow("foresight", name, table))
+            store.parquet(foresight.KIND.arrow(name, table))
             == (folder / "tables" / f"{name}.parquet").read_bytes()
         )
 
@@ -290,7 +290,7 @@ def test_the_audit_finds_one_changed_value(folder, tables, tmp_path, table, colu
     values[at] = (values[at] + 1) % 3 if column == "action" else values[at] * (1 + 1e-6)
     store.write(
         place / "tables" / f"{table}.parquet",
-        store.parquet(columns.arrow("foresight", table, tables[table] | {column: values})),
+        store.parquet(foresight.KIND.arrow(table, tables[table] | {column: values})),
     )
     broken = [
         finding.claim

@@ -6,16 +6,16 @@ import math
 import numpy as np
 import pytest
 
-from whorl.study import _frames
+from whorl.study import frames
 
 
 def test_a_product_is_every_combination_and_its_last_key_is_fastest():
     keys = {"depth": [1, 2, 4], "policy": ["one", "two"], "flip": range(2)}
-    made = _frames.product(**keys)
+    made = frames.product(**keys)
     assert list(zip(*(column.tolist() for column in made.values()), strict=True)) == list(
         itertools.product(*keys.values())
     )
-    empty = _frames.product(some=[1, 2], none=[], more=[3])
+    empty = frames.product(some=[1, 2], none=[], more=[3])
     assert [len(column) for column in empty.values()] == [0, 0, 0]
 
 
@@ -27,4 +27,4 @@ def test_columns_are_summed_with_one_rounding_whatever_their_size(spread):
         max(abs(math.fsum(layer[:, column]) - 1) for layer in one for column in range(3))
         for one in weights
     ]
-    np.testing.assert_array_equal(_frames.column_residual(weights), slowly)
+    np.testing.assert_array_equal(frames.column_residual(weights), slowly)

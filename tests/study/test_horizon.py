@@ -8,7 +8,8 @@ import pytest
 import oracle
 from study.every_kind import EveryKind
 from study.small import made, rows, small, statistics
-from whorl.study import draws, horizon
+from whorl.study import draws
+from whorl.study.kinds import horizon
 
 
 class TestHorizon(EveryKind):
@@ -258,21 +259,21 @@ def test_the_native_learner_is_the_same_for_all_who_share_a_condition(t, p):
     assert statistics(t)["native.difference"] == 0
     native = t["updates"]["native"].copy()
     native[-1] += 1e-9
-    found = horizon.statistics(p, t | {"updates": t["updates"] | {"native": native}})
+    found = horizon.KIND.statistics(p, t | {"updates": t["updates"] | {"native": native}})
     assert found["native.difference"] == pytest.approx(1e-9, rel=1e-6)
     assert found["closure.step.max"] == pytest.approx(1e-9, rel=1e-6)
 
 
 def test_a_share_of_nothing_is_no_statistic(t, p):
     trials = t["trials"] | {"step": np.ones(2 * p.trials)}
-    found = horizon.statistics(p, t | {"trials": trials})
+    found = horizon.KIND.statistics(p, t | {"trials": trials})
     assert found["step.recovered"] == 0
     assert "drift.offset" not in found
 
 
 def test_stages_of_scales_that_look_alike_are_kept_apart():
     values = small("horizon", scales=[0.1, 0.10000000001], depths=[1, 4]).values()
-    assert len(set(horizon.stages(values))) == 8
+    assert len(set(horizon.KIND.stages(values))) == 8
 
 
 def test_the_stored_schedule_is_the_documented_stream():

@@ -7,12 +7,11 @@ import json
 import re
 import shutil
 from hashlib import sha256
-from pathlib import Path
 
 import pytest
 
 from study.small import small, text
-from whorl.study import design, lock
+from whorl.study import design, kinds, lock
 from whorl_audit import registry
 
 
@@ -25,37 +24,27 @@ def copied(tmp_path, monkeypatch):
     return root
 
 
-@pytest.mark.parametrize("name", design.SHIPPED)
+@pytest.mark.parametrize("name", kinds.names())
 def test_the_shipped_locks_are_current(name):
     assert lock.shipped_lock(name) == lock.lock(design.shipped(name))
     assert lock.why_unregistered(design.shipped(name), lock.shipped_lock(name), quick=False) is None
 
 
-@pytest.mark.parametrize("kind", design.PAPER)
-def test_the_sources_of_a_study_are_all_it_imports_and_no_more(kind):
+@pytest.mark.parametrize("kind", kinds.names())
+def test_the_sources_of_a_study_are_all_it_imports_and_nothing_of_other_kinds(kind):
     found = lock.sources(kind)
-    others = {f"study/{other}.py" for other in design.PAPER if other != kind}
-    judges = {
-        "study/columns.py",
-        "study/design.py",
-        "study/gates.py",
-        "study/schema.py",
-        "ground/reader.py",
-        "ground/rules.py",
-        "ground/store.py",
-    }
-    assert {
-        f"study/{kind}.py",
-        "study/draws.py",
-        "study/_frames.py",
-        "simplex.py",
-        "system.py",
-        "systems/layered.py",
-        "turn.py",
-    } | judges <= found.keys()
-    assert not found.keys() & (
-        others | {"study/run.py", "study/published.py", "study/crate.py", "study/replicate.py"}
-    )
+    folder = lock.ROOT / "study" / "kinds" / kind
+    own = {path.relative_to(lock.ROOT).as_posix() for path in folder.glob("*.py")}
+    shown = {f"study/kinds/{kind}/{name}.py" for name in ("figure", "chart", "words")}
+    others = [name for name in kinds.names() if name != kind]
+    assert own - shown <= found.keys()
+    assert {f"ground/{name}.py" for name in ("reader", "rules", "store")} <= found.keys()
+    judges = ("columns", "design", "gates", "kind", "parameters", "run", "kinds/__init__")
+    assert {f"study/{name}.py" for name in judges} <= found.keys()
+    assert {"simplex.py", "system.py", "systems/layered.py", "study/draws.py"} <= found.keys()
+    assert not [path for path in found for other in others if f"/{other}/" in path]
+    assert not found.keys() & shown
+    assert not {"study/published.py", "study/crate.py", "study/replicate.py"} & found.keys()
     assert list(found) == sorted(found)
     for path, hash_ in found.items():
         assert (
@@ -64,21 +53,20 @@ def test_the_sources_of_a_study_are_all_it_imports_and_no_more(kind):
 
 
 def test_what_sets_the_kinds_apart():
-    structural, threshold, horizon = (lock.sources(kind).keys() for kind in design.PAPER)
+    structural, threshold, horizon = (lock.sources(kind).keys() for kind in kinds.paper())
     assert {
         "lanes.py",
         "ensemble.py",
         "policy.py",
         "trajectory.py",
         "study/bootstrap.py",
-        "study/horizon.py",
     } <= horizon
     assert {"baseline.py", "curvature.py"} <= structural
     assert {"curvature.py", "study/bootstrap.py"} <= threshold
     assert not {"lanes.py", "ensemble.py"} & (structural | threshold)
 
 
-@pytest.mark.parametrize("kind", design.PAPER)
+@pytest.mark.parametrize("kind", kinds.names())
 def test_the_closure_is_closed_under_what_python_would_import(kind):
     # The second route: every `whorl` name in an import, by text.
     found = lock.sources(kind).keys()
@@ -91,29 +79,51 @@ def test_the_closure_is_closed_under_what_python_would_import(kind):
             r"^\s*from whorl([\w.]*) import ([^\n(]+|\([^)]+\))", source, flags=re.MULTILINE
         ):
             place = module.strip(".").replace(".", "/")
-            wanted = [
-                f"{place}.py",
-                *(
-                    f"{place}/{name.strip()}.py".strip("/")
-                    for name in re.split(r"[,()]", names.partition(" as ")[0])
-                ),
-            ]
+            taken = [name.partition(" as ")[0].strip() for name in re.split("[,()]", names)]
+            wanted = [f"{place}.py", *(f"{place}/{name}.py".strip("/") for name in taken)]
+            wanted += [f"{place}/{name}/__init__.py".strip("/") for name in taken if name]
             assert {one for one in wanted if (lock.ROOT / one).is_file()} <= found
 
 
 @pytest.mark.parametrize(
-    ("line", "files"),
+    ("line", "modules"),
     [
-        ("import whorl.turn", ["turn.py"]),
-        ("from whorl import turn, feedback", ["turn.py", "feedback.py"]),
-        ("from whorl.study import draws", ["study/draws.py"]),
-        ("from whorl.ground.streams import stream", ["ground/streams.py"]),
-        ("def late():\n    from whorl.feedback import Law", ["feedback.py"]),
-        ("import numpy\nfrom json import loads\nimport whorlwind.turn\nimport whorl", []),
+        ("import whorl.turn", ["turn"]),
+        ("from whorl import turn, feedback", ["turn", "feedback"]),
+        ("from whorl.study import draws", ["study.draws"]),
+        ("from . import draws", ["study.draws"]),
+        ("from .draws import task", ["study.draws"]),
+        ("from whorl.ground.streams import stream", ["ground.streams"]),
+        ("def late():\n    from whorl.feedback import Law", ["feedback"]),
+        ("import numpy\nfrom json import loads\nimport whorlwind.turn", []),
+        # a package that is named counts, whatever it holds; one around a module where it acts
+        ("from whorl.systems import layered", ["systems.layered"]),
+        ("from whorl.study.kinds import listed", ["study.kinds.listed", "study.kinds"]),
+        ("from whorl.study import kinds", ["study.kinds"]),
+        ("from whorl.plot import response", ["plot"]),
+        ("import whorl as wh", [""]),
+        ("from whorl import Network", [""]),
     ],
 )
-def test_an_import_in_any_form_is_followed(line, files):
-    assert lock._imports(line) == files
+def test_an_import_in_any_form_is_followed(line, modules, tmp_path):
+    path = tmp_path / "some.py"
+    path.write_text(line)
+    found = lock._needed("whorl.study.some", path, {"whorl"})
+    assert list(found) == [f"whorl.{name}".rstrip(".") for name in modules]
+
+
+@pytest.mark.parametrize(
+    ("source", "acts"),
+    [
+        ("", False),
+        ('"""What it is."""\nfrom json import loads as loads\n__version__ = "1"', False),
+        ("KIND = 1", True),
+        ("def late():\n    pass", True),
+        ("if True:\n    import json", True),
+    ],
+)
+def test_a_package_counts_where_it_does_more_than_import(source, acts):
+    assert lock._acts(source) == acts
 
 
 def test_a_design_without_a_lock_was_never_registered():
@@ -150,6 +160,31 @@ def test_a_changed_source_is_noticed_and_named(copied):
         == "sources differ from the registered ones: lanes.py"
     )
     assert lock.why_unregistered(small(), lock.lock(small()), quick=False) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "noticed"),
+    [
+        ("study/run.py", True),
+        ("study/gates.py", True),
+        ("ground/store.py", True),
+        ("study/kinds/__init__.py", True),
+        ("study/kinds/threshold/tables.py", True),
+        ("study/kinds/threshold/words.py", False),
+        ("study/kinds/threshold/figure.py", False),
+        ("study/kinds/horizon/tables.py", False),
+        ("study/kinds/structural/compute.py", False),
+        ("study/replicate.py", False),
+    ],
+)
+def test_a_change_of_a_judge_breaks_the_lock_and_one_of_another_kind_keeps_it(
+    copied, path, noticed
+):
+    registered = lock.lock(small("threshold"))
+    with (copied / path).open("a") as file:
+        file.write("\nANOTHER = 1\n")
+    why = f"sources differ from the registered ones: {path}" if noticed else None
+    assert lock.why_unregistered(small("threshold"), registered, quick=False) == why
 
 
 def test_a_reworded_sentence_keeps_the_lock_and_a_changed_constant_breaks_it(copied):
@@ -245,16 +280,13 @@ def test_a_corrupt_lock_is_refused_in_one_sentence(tmp_path, content, rule):
         lock.read(path)
 
 
-def test_registering_the_papers_designs_anew_writes_what_a_user_would(copied):
-    for name in design.SHIPPED:
-        (copied / "study" / "designs" / f"{name}.lock.json").unlink(missing_ok=True)
+def test_registering_the_shipped_designs_anew_writes_what_a_user_would(copied):
+    places = {name: copied / "study" / "kinds" / name for name in kinds.names()}
+    for place in places.values():
+        (place / "design.lock.json").unlink(missing_ok=True)
     lock.register_shipped()
-    for name in design.SHIPPED:
-        written = copied / "study" / "designs" / f"{name}.lock.json"
-        assert written.read_text() == lock.text(lock.lock(design.shipped(name)))
-        assert (
-            json.loads(written.read_text())["design"]
-            == sha256(
-                (Path(design.__file__).parent / "designs" / f"{name}.toml").read_bytes()
-            ).hexdigest()
-        )
+    for name, place in places.items():
+        written = (place / "design.lock.json").read_text()
+        assert written == lock.text(lock.lock(design.shipped(name)))
+        design_hash = sha256((place / "design.toml").read_bytes()).hexdigest()
+        assert json.loads(written)["design"] == design_hash

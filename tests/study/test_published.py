@@ -8,7 +8,7 @@ import pytest
 
 from study import every_kind
 from study.small import HOME
-from whorl.study import design, published, run
+from whorl.study import design, kinds, published, run
 from whorl.study.published import Number, compare, percentile
 
 
@@ -21,7 +21,7 @@ def full_statistics(kind):
     return every_kind.statistics_of(kind, design.shipped(kind).values(), deficient=True)
 
 
-@pytest.mark.parametrize("study", design.PAPER)
+@pytest.mark.parametrize("study", kinds.paper())
 def test_every_published_number_is_a_statistic_of_its_study(study):
     wanted = {one.statistic for one in published.numbers() if one.study == study}
     assert wanted
@@ -31,7 +31,11 @@ def test_every_published_number_is_a_statistic_of_its_study(study):
 
 
 def test_the_table_of_numbers_is_well_formed():
-    rows = tomllib.loads((HOME / "published.toml").read_text())["numbers"]
+    rows = [
+        {"study": study} | row
+        for study in kinds.paper()
+        for row in tomllib.loads((HOME / study / "published.toml").read_text())["numbers"]
+    ]
     assert len(rows) == len(published.numbers()) >= 60
     assert len({(one.study, one.statistic) for one in published.numbers()}) == len(rows)
     for one, row in zip(published.numbers(), rows, strict=True):
@@ -46,15 +50,15 @@ def test_the_table_of_numbers_is_well_formed():
             "note",
         }
         assert one.kind in ("exact", "identity", "statistical")
-        assert one.study in design.PAPER
+        assert one.study in kinds.paper()
         assert one.where
         assert (one.bound is not None) == (one.kind == "identity")
         float(one.printed.removesuffix("...").removeprefix("<"))
 
 
-@pytest.mark.parametrize("study", design.PAPER)
+@pytest.mark.parametrize("study", kinds.paper())
 def test_our_distribution_is_of_the_registered_design_over_many_seeds(study):
-    table = pq.read_table(HOME / "distributions" / f"{study}.parquet")
+    table = pq.read_table(HOME / study / "distribution.parquet")
     about = table.schema.metadata
     assert (about[b"study"], about[b"design"], about[b"quick"]) == (
         study.encode(),
@@ -196,9 +200,9 @@ def test_the_table_has_a_line_for_every_number_of_the_studies_that_were_run(monk
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("study", design.PAPER)
+@pytest.mark.parametrize("study", kinds.paper())
 def test_our_distribution_can_be_made_again(study):
-    table = pq.read_table(HOME / "distributions" / f"{study}.parquet").to_pylist()
+    table = pq.read_table(HOME / study / "distribution.parquet").to_pylist()
     seed = table[len(table) // 2]["seed"]
     stored = {row["statistic"]: row["value"] for row in table if row["seed"] == seed}
     made_again = run.compute(design.shipped(study), seed=seed)["statistics"]

@@ -5,20 +5,21 @@ not its own.
 import json
 import shutil
 import time
+from dataclasses import replace
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from study.small import made, parquet, small, statistics
+from study.small import made, parquet, sealed, small, statistics
 from study.trouble import KilledError, contents, full_disk, kill_at, open_folder, read_only
 from whorl.ground import store
-from whorl.study import columns, environment, layout, lock, reproduce, run
+from whorl.study import environment, kinds, lock, run
 
 
 def conduct(folder, study=None, **options):
     study = study or small()
-    return reproduce.conduct([(study, lock.lock(study))], folder, **options)
+    return sealed([(study, lock.lock(study))], folder, **options)
 
 
 def tables(folder):
@@ -50,7 +51,7 @@ def test_a_run_folder_holds_what_the_page_says(finished):
     files = {f"mine/{name}" for name in ("design.toml", "lock.json", "verdict.json")}
     stored = {
         f"mine/tables/{name}.{end}"
-        for name in columns.names("threshold")
+        for name in kinds.get("threshold").columns
         for end in ("parquet", "csv")
     }
     assert names == tops | files | stored
@@ -90,7 +91,7 @@ def test_a_verdict_says_what_the_page_says(finished):
     }
     assert verdict["design"] == store.hash_of(finished / "mine" / "design.toml") == small().sha256
     assert verdict["lock"] == store.hash_of(finished / "mine" / "lock.json")
-    assert list(verdict["tables"]) == sorted(columns.names("threshold"))
+    assert list(verdict["tables"]) == sorted(kinds.get("threshold").columns)
     assert [(gate["statistic"], gate["value"], gate["passed"]) for gate in verdict["gates"]] == [
         ("rows.configurations", 16.0, True)
     ]
@@ -132,19 +133,25 @@ def test_a_run_that_is_killed_at_any_write_is_finished_by_the_next(tmp_path, fin
         }
         shutil.rmtree(folder)
         number += 1
-    assert number == len(moved) == 9 + len(columns.names("threshold"))
+    assert number == len(moved) == 9 + len(kinds.get("threshold").columns)
+
+
+def computing(monkeypatch, kind, compute):
+    """Let a kind compute otherwise."""
+    other = replace(kinds.get(kind), compute=compute)
+    monkeypatch.setattr(kinds, "get", lambda _: other)
 
 
 def test_what_was_computed_before_an_interruption_is_not_computed_again(tmp_path, monkeypatch):
-    computed, real = [], run.KINDS["threshold"].compute
+    computed, real = [], kinds.get("threshold").compute
 
     def compute(p, stage):
-        computed.append(stage)
-        if computed.count("depth1") == 1 and stage == "depth1":
+        computed.append(stage.name)
+        if computed.count("depth1") == 1 and stage.name == "depth1":
             raise KilledError
         return real(p, stage)
 
-    monkeypatch.setattr(run.KINDS["threshold"], "compute", compute)
+    computing(monkeypatch, "threshold", compute)
     with pytest.raises(KilledError):
         conduct(tmp_path / "run")
     assert [path.name for path in (tmp_path / "run" / "mine" / ".work").iterdir()] == ["depth2.npz"]
@@ -164,10 +171,10 @@ def test_programs_that_call_lapack_are_never_run_side_by_side(kind, tmp_path, mo
         running.remove(stage)
         return {}
 
-    monkeypatch.setattr(run.KINDS[kind], "compute", compute)
+    computing(monkeypatch, kind, compute)
     monkeypatch.setattr(run, "judged", lambda kind, p, parts: {stage: {} for stage in parts})
     study = small(kind, depths=[4, 3, 2, 1])
-    assert list(run._tables(study, tmp_path, False, run.silent)) == run.KINDS[kind].stages(
+    assert list(run._tables(study, tmp_path, False, run.silent)) == kinds.get(kind).stages(
         study.values()
     )
     assert max(most) == 1
@@ -186,7 +193,7 @@ def test_a_damaged_piece_of_work_is_computed_again(tmp_path, finished):
 
 def test_a_finished_run_is_kept_and_reports_its_progress(copied, monkeypatch):
     before, told = contents(copied), []
-    monkeypatch.setattr(run.KINDS["threshold"], "compute", None)
+    computing(monkeypatch, "threshold", None)
     verdicts = conduct(copied, progress=told.append)
     assert len(told) == run.pieces(small())
     assert verdicts == [json.loads((copied / "mine" / "verdict.json").read_text())]
@@ -247,7 +254,7 @@ def test_a_gate_on_a_statistic_that_the_run_does_not_have_is_not_met(tmp_path):
 
 
 def test_a_run_of_a_design_that_was_never_registered_is_stamped(tmp_path):
-    (verdict,) = reproduce.conduct([(small(), {})], tmp_path / "run")
+    (verdict,) = sealed([(small(), {})], tmp_path / "run")
     assert (verdict["registered"], verdict["why_unregistered"]) == (
         False,
         "the design was never registered",
@@ -273,22 +280,14 @@ def test_a_quick_run_takes_the_quick_values_and_is_stamped(tmp_path):
 
 def test_several_studies_share_a_folder(tmp_path):
     one, other = small(name="one"), small(name="other", seed=3)
-    conducted = reproduce.conduct([(one, {}), (other, lock.lock(other))], tmp_path / "run")
+    conducted = sealed([(one, {}), (other, lock.lock(other))], tmp_path / "run")
     assert [(v["study"], v["registered"]) for v in conducted] == [("one", False), ("other", True)]
     assert json.loads((tmp_path / "run" / "summary.json").read_text())["studies"].keys() == {
         "one",
         "other",
     }
-    assert reproduce.statistics(tmp_path / "run" / "one") == statistics(made("threshold")[1])
-
-
-def test_what_adorns_a_folder_is_sealed_with_it(tmp_path):
-    conduct(
-        tmp_path / "run",
-        adorn=lambda folder: store.write(folder / "mine" / "figures" / "one.png", b"a picture"),
-    )
-    assert "mine/figures/one.png" in (tmp_path / "run" / layout.MANIFEST).read_text()
-    assert "mine/figures/one.png" in (tmp_path / "run" / "ro-crate-metadata.json").read_text()
+    stored = store.read_table(tmp_path / "run" / "one" / "tables" / "statistics.parquet")
+    assert statistics({"statistics": stored}) == statistics(made("threshold")[1])
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ import pytest
 import oracle
 from study.every_kind import EveryKind
 from study.small import made, rows, small, statistics
-from whorl.study import design, run, structural
+from whorl.study import design, run
+from whorl.study.kinds import structural
 
 
 class TestStructural(EveryKind):
@@ -198,7 +199,7 @@ def test_the_registered_steps_are_those_of_the_supplement():
     gates = {
         (gate.statistic, gate.relation): gate.bound for gate in design.shipped("structural").gates
     }
-    for example in structural.EXAMPLES:
+    for example in structural.compute.EXAMPLES:
         assert (gates[f"slope.{example}", ">="], gates[f"slope.{example}", "<="]) == (1.9, 2.1)
         assert gates[f"relative_error.{example}", "<"] == 1e-4
 
@@ -265,13 +266,13 @@ def test_conditions_of_deficient_operators_are_told_only_where_there_are_some(t,
         "rank": np.array([6, 6, 5, 4]),
         "condition": np.array([2.0, 3.0, 5.0, 7.0]),
     }
-    found = structural.statistics(p, t | {"operators": operators})
+    found = structural.KIND.statistics(p, t | {"operators": operators})
     assert (
         found["condition.deficient.min"],
         found["condition.deficient.max"],
         found["rank.min"],
     ) == (5, 7, 4)
-    assert "condition.deficient.min" not in structural.statistics(
+    assert "condition.deficient.min" not in structural.KIND.statistics(
         p, t | {"operators": operators | {"rank": np.full(4, 6)}}
     )
 

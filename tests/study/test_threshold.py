@@ -12,7 +12,8 @@ import oracle
 from study import from_the_page
 from study.every_kind import EveryKind
 from study.small import made, rows, small, statistics
-from whorl.study import design, run, threshold
+from whorl.study import design, run
+from whorl.study.kinds import threshold
 
 
 class TestThreshold(EveryKind):
@@ -222,9 +223,9 @@ def test_a_sign_that_does_not_agree_is_counted(t, p):
     finite = t["configurations"]["finite"].copy()
     finite[:4] *= -1
     assert (
-        threshold.statistics(p, t | {"configurations": t["configurations"] | {"finite": finite}})[
-            "sign_agreement"
-        ]
+        threshold.KIND.statistics(
+            p, t | {"configurations": t["configurations"] | {"finite": finite}}
+        )["sign_agreement"]
         == 0.75
     )
 

@@ -3,11 +3,13 @@
 The table is the same, byte for byte, however the seeds were shared out.
 """
 
+from dataclasses import replace
+
 import pytest
 
 from study.small import small
 from whorl import sweep
-from whorl.study import replicate, run
+from whorl.study import kinds, replicate, run
 
 
 def test_seeds_of_the_horizon_study_taken_together_give_what_each_gives_alone():
@@ -27,9 +29,10 @@ def test_the_stage_that_comes_first_changes_nothing(kind):
 
 def test_a_batch_in_which_one_seed_fails_is_taken_apart(monkeypatch):
     study = small("horizon")
-    monkeypatch.setattr(
-        replicate, "_horizon", lambda *_: (_ for _ in ()).throw(ValueError("one of them"))
+    failing = replace(
+        kinds.get("horizon"), many=lambda *_: (_ for _ in ()).throw(ValueError("one of them"))
     )
+    monkeypatch.setattr(kinds, "get", lambda _: failing)
     assert list(replicate.statistics(study, False, [1, 2])) == [1, 2]
 
 

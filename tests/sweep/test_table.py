@@ -7,7 +7,7 @@ import pytest
 
 from sweep.small import RANDOM, design
 from whorl import sweep
-from whorl.figures import horizon
+from whorl.study.kinds.horizon import figure
 
 
 def test_the_table_has_every_case_once_in_order(undisturbed):
@@ -47,12 +47,21 @@ def test_the_whole_table_can_be_one_file(undisturbed, tmp_path):
 
 
 def test_a_sweep_is_drawn_by_the_figure_of_the_horizon_study(undisturbed, tmp_path):
-    tables = sweep.study_tables(undisturbed[0])
+    tables = figure.of_cases(sweep.scan(undisturbed[0]))
     assert tables["conditions"]["gain"].size == 6
-    assert len(horizon.draw(tables).axes) >= 3
+    assert len(figure.draw(tables).axes) >= 3
+    rows = sweep.scan(undisturbed[0]).collect()
+    one, other = (
+        rows.filter(polars.col("policy") == policy)["gap"].to_numpy()
+        for policy in ("step_matched", "adaptive")
+    )
+    assert np.isclose(tables["conditions"]["gain"].mean(), one.mean() - other.mean(), rtol=1e-12)
     sweep.sweep(design(RANDOM), tmp_path / "thrown")
-    with pytest.raises(
-        ValueError,
-        match=r"must be a grid over step_matched and adaptive .*, but it varies imbalance, leak, omega, scale",
-    ):
-        sweep.study_tables(tmp_path / "thrown")
+    with pytest.raises(ValueError, match=r"cases must have every trial .* once under each of step"):
+        figure.of_cases(sweep.scan(tmp_path / "thrown"))
+
+
+def test_a_case_that_is_there_twice_is_not_drawn(undisturbed):
+    cases = sweep.scan(undisturbed[0])
+    with pytest.raises(ValueError, match="but there are 240 rows of 60 trials"):
+        figure.of_cases(polars.concat([cases, cases]))

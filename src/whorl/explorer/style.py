@@ -1,71 +1,21 @@
 """How every view looks.
 
-Two themes, one frame around a figure, and what a trace tells the page about time.
+One frame around a figure, and what a trace tells the page about time.
 
 A trace that changes with the moment says so in its `meta`, and the page moves it without asking
 again: `at` holds one value a moment, `upto` values to be shown up to the moment, `bars` the bars of
 a waterfall, `nodes` and `stream` the network. `layout.meta.notes` is one sentence a moment.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
+from whorl.palette import DARK as DARK
+from whorl.palette import LIGHT as LIGHT
+from whorl.palette import Theme as Theme
 
-@dataclass(frozen=True)
-class Theme:
-    """Colours.
-
-    The five of the data are Okabe and Ito's, which differ for every kind of colour vision.
-    """
-
-    ink: str
-    soft: str
-    grid: str
-    paper: str
-    native: str
-    turning: str
-    matched: str
-    streams: tuple[str, ...]
-    scale: tuple[tuple[float, str], ...]
-
-
-LIGHT = Theme(
-    ink="#1c2733",
-    soft="#566472",
-    grid="#e4e8ed",
-    paper="#ffffff",
-    native="#0072b2",
-    turning="#d55e00",
-    matched="#007a59",
-    streams=("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#8a6d00"),
-    scale=(
-        (0.0, "#08519c"),
-        (0.25, "#6baed6"),
-        (0.5, "#f7f7f5"),
-        (0.75, "#fdae6b"),
-        (1.0, "#b34700"),
-    ),
-)
-DARK = Theme(
-    ink="#e9eef3",
-    soft="#a9b6c3",
-    grid="#2f3b48",
-    paper="#18212b",
-    native="#56b4e9",
-    turning="#f0883e",
-    matched="#2fc59a",
-    streams=("#56b4e9", "#e69f00", "#2fc59a", "#e29ac2", "#9bd3f5", "#c9a83a"),
-    scale=(
-        (0.0, "#6baed6"),
-        (0.25, "#2c6aa3"),
-        (0.5, "#222c36"),
-        (0.75, "#b3611d"),
-        (1.0, "#fdae6b"),
-    ),
-)
 THEMES = {"light": LIGHT, "dark": DARK}
 FONT = "system-ui, -apple-system, 'Segoe UI', 'Liberation Sans', Arial, sans-serif"
 CAPTIONED = {"l": 66, "r": 16, "t": 54, "b": 52}  # margins of a view with a key and a caption
@@ -95,11 +45,11 @@ def axis(theme: Theme, title: str = "", **more: Any) -> dict[str, Any]:
     plain = {
         "title": {"text": title, "standoff": 8, "font": {"size": 13}},
         "tickfont": {"size": 12},
-        "gridcolor": theme.grid,
-        "zerolinecolor": theme.grid,
+        "gridcolor": theme.line,
+        "zerolinecolor": theme.line,
         "linecolor": theme.soft,
     }
-    return plain | {"fixedrange": True, "ticks": "outside", "tickcolor": theme.grid} | more
+    return plain | {"fixedrange": True, "ticks": "outside", "tickcolor": theme.line} | more
 
 
 def message(text: str, theme: Theme) -> go.Figure:

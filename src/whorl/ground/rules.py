@@ -66,42 +66,11 @@ def many(low: float, high: float, least: int = 1) -> Rule:
     return several(f"numbers from {low:g} to {high:g}", between(low, high)[1], least)
 
 
-def composition() -> Rule:
-    """Three positive numbers that sum to one, none of them so small that round-off decides what it
-    becomes.
-    """
-    return (
-        "three numbers of at least 0.001 that sum to 1",
-        lambda value: (
-            isinstance(value, list)
-            and len(value) == 3
-            and all(finite(v) and v >= 1e-3 for v in value)
-            and abs(sum(value) - 1) < 1e-12
-        ),
-    )
-
-
-def fractions() -> Rule:
-    """Three fractions of a step, the whole one first."""
-    return (
-        "three different numbers from 0 to 1 of which the first is 1",
-        lambda value: (
-            isinstance(value, list)
-            and len(value) == len(set(value)) == 3
-            and value[0] == 1
-            and all(finite(one) and 0 <= one <= 1 for one in value)
-        ),
-    )
-
-
 SEED = whole(0, 2**63 - 1)
 WIDEST = 65_536
 CHUNK: Rule = (
     f"a multiple of 64 from 64 to {WIDEST}",
     lambda value: _whole(value) and 0 < value <= WIDEST and value % 64 == 0,
-)
-HORIZONS = several(
-    "whole numbers from -1 to 1000000", lambda value: _whole(value) and -1 <= value <= 1_000_000
 )
 DEPTHS = several("whole numbers from 1 to 64", lambda value: _whole(value) and 1 <= value <= 64)
 BETAS = many(0, 100)  # softmax(100 z) is a vertex

@@ -16,9 +16,10 @@ from whorl import simplex
 from whorl.measured.bootstrap import ellipse
 from whorl.measured.finding import Loop
 from whorl.measured.words import turn_unit
+from whorl.palette import BOTH
 
 INK = "#010203"  # replaced by the page's own text colour
-STRAIGHT, TURNING = "#3a86c8", "#e07b28"
+STRAIGHT, TURNING = BOTH.native, BOTH.turning
 PATHS = 40  # replicates drawn behind the spiral
 
 

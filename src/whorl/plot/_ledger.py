@@ -6,7 +6,7 @@ import numpy as np
 
 from whorl import _check
 from whorl.ledger import TERMS, Ledger
-from whorl.plot._look import FALL, RISE, WHOLE
+from whorl.palette import FAINT, LIGHT
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,7 +29,11 @@ def waterfall(ledger: Ledger) -> "Figure":
     axes = figure.subplots()
     bottoms = np.concatenate([[0.0], ends - terms, [0.0]])
     heights = np.concatenate([[float(ledger.native)], terms, [float(ledger.nonreciprocal)]])
-    colours = [WHOLE, *(RISE if term > 0 else FALL for term in terms), WHOLE]
+    colours = [
+        LIGHT.quiet,
+        *(LIGHT.hurts if term > 0 else LIGHT.helps for term in terms),
+        LIGHT.quiet,
+    ]
     # The coloured edge keeps a term visible that is too small for its own height; the signs above
     # the bars make it read in grey.
     axes.bar(
@@ -45,7 +49,7 @@ def waterfall(ledger: Ledger) -> "Figure":
     levels = np.concatenate([[float(ledger.native)], ends])
     for number, level in enumerate(levels):
         axes.plot(
-            [number + 0.31, number + 0.69], [level, level], color="#999999", linewidth=0.8, zorder=1
+            [number + 0.31, number + 0.69], [level, level], color=FAINT, linewidth=0.8, zorder=1
         )
     low, high = min(0.0, *(bottoms + heights)), max(*bottoms, *(bottoms + heights))
     reach = (high - low) or 1.0

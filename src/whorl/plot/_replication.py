@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from whorl import _check
-from whorl.plot._look import FALL, RISE, WHOLE
+from whorl.palette import FAINT, GREY, LIGHT, PALE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,8 +35,8 @@ def forest(
         raise ValueError("published must hold at least one value, but it is empty")
     figure = Figure(figsize=(7.0, 1.1 + 0.26 * len(published)), layout="constrained")
     axes = figure.subplots()
-    axes.axvspan(-1, 1, color="#eeeeee", zorder=0)
-    axes.axvline(0, color="#bbbbbb", linewidth=0.8, zorder=1)
+    axes.axvspan(-1, 1, color=PALE, zorder=0)
+    axes.axvline(0, color=FAINT, linewidth=0.8, zorder=1)
     for place, (name, value) in enumerate(published.items()):
         _line(axes, place, float(_check.scalar(name, float(value))), _values(name, distributions))
     count = len(published)
@@ -44,8 +44,8 @@ def forest(
     axes.set_ylim(count - 0.4, -0.6)
     axes.set_xlim(-EDGE - 0.2, EDGE + 0.2)
     axes.set_xlabel("distance from our median; the band is our central 95 %")
-    _beside(axes, -0.9, "published", 6, color=WHOLE)
-    _beside(axes, -0.9, "percentile", 60, color=WHOLE)
+    _beside(axes, -0.9, "published", 6, color=GREY)
+    _beside(axes, -0.9, "percentile", 60, color=GREY)
     axes.set_title(
         title or "published values (diamonds) among ours (bars: 50 and 95 %)",
         fontsize=10,
@@ -83,7 +83,7 @@ def _line(axes: "Axes", place: int, value: float, ours: np.ndarray) -> None:
     axes.plot(
         [scaled(low), scaled(high)],
         [place, place],
-        color=WHOLE,
+        color=GREY,
         linewidth=1.2,
         gid="central 95",
         zorder=2,
@@ -91,14 +91,14 @@ def _line(axes: "Axes", place: int, value: float, ours: np.ndarray) -> None:
     axes.plot(
         [scaled(first), scaled(third)],
         [place, place],
-        color=WHOLE,
+        color=GREY,
         linewidth=4,
         gid="central 50",
         zorder=2,
     )
     axes.plot(0, place, "|", color="black", markersize=8, zorder=3)
     at = scaled(value)
-    colour, face = (FALL, FALL) if inside else (RISE, "white")
+    colour, face = (LIGHT.good, LIGHT.good) if inside else (LIGHT.bad, "white")
     marker = "D" if abs(at) <= EDGE else (">" if at > 0 else "<")
     axes.plot(float(np.clip(at, -EDGE, EDGE)), place, marker, color=colour, markerfacecolor=face, markeredgewidth=1.4, markersize=6,
               gid="published", zorder=4, clip_on=False)  # fmt: skip

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from whorl import _check, simplex
-from whorl.plot._look import LINES, MARKERS, SERIES
+from whorl.palette import LINES, MARKERS, SERIES
 from whorl.response import Response
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _modes(
     axes: "Axes", number: int, shift: float, depth: int, values: np.ndarray, tol: float
 ) -> None:
     """All modes of one depth, filled where they count, and a line through their medians."""
-    colour, marker = SERIES[number % 7], MARKERS[number % 7]
+    colour, marker = SERIES[number % 8], MARKERS[number % 8]
     shown = np.maximum(-np.sort(-np.abs(values) / values[:, :1], axis=1), FLOOR)
     places = np.arange(1, shown.shape[1] + 1) + shift
     look: dict[str, Any] = {
@@ -81,7 +81,7 @@ def _modes(
     axes.plot(
         places,
         np.median(shown, axis=0),
-        linestyle=LINES[number % 7],
+        linestyle=LINES[number % 8],
         color=colour,
         label=f"depth {depth}",
         gid="median",

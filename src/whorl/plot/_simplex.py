@@ -11,12 +11,15 @@ from whorl import _check, simplex
 from whorl._check import Numbers
 from whorl.flow import Flow
 from whorl.integrability import Field, circulation, exterior_derivative
-from whorl.plot._look import CORNERS, FALL, LINES, RISE, SERIES, WHOLE
+from whorl.palette import FAINT, GREY, LIGHT, LINES, PALE, SERIES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+# The corners of a triangle on which a column of three lies: entries 1, 2, 3 go counter-clockwise
+# from the lower left.
+CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(3) / 2]])
 LOOP = 0.2  # radius of the loop around the middle, along which a portrait measures the circulation
 
 
@@ -71,15 +74,15 @@ def spiral(flows: Flow | Mapping[str, Flow], targets: Numbers, *, sample: int = 
 
 def _plane(axes: "Axes", paths: dict[str, np.ndarray]) -> None:
     basis = np.array([[1.0, -1.0, 0.0], [1.0, 1.0, -2.0]]).T / np.sqrt([2.0, 6.0])
-    axes.axhline(0, color="#cccccc", linewidth=0.8, zorder=0)
-    axes.axvline(0, color="#cccccc", linewidth=0.8, zorder=0)
+    axes.axhline(0, color=FAINT, linewidth=0.8, zorder=0)
+    axes.axvline(0, color=FAINT, linewidth=0.8, zorder=0)
     for number, (name, path) in enumerate(paths.items()):
         across, up = (path @ basis).T
         axes.plot(
             across,
             up,
-            color=SERIES[number % 7],
-            linestyle=LINES[number % 7],
+            color=SERIES[number % 8],
+            linestyle=LINES[number % 8],
             label=name or None,
             gid="path",
         )
@@ -95,11 +98,11 @@ def _ternary(axes: "Axes", paths: dict[str, np.ndarray], target: np.ndarray) -> 
     for number, path in enumerate(paths.values()):
         top, left, right = (target - path).T
         axes.plot(
-            top, left, right, color=SERIES[number % 7], linestyle=LINES[number % 7], gid="path"
+            top, left, right, color=SERIES[number % 8], linestyle=LINES[number % 8], gid="path"
         )
         axes.plot(top[:1], left[:1], right[:1], "o", color="black", markersize=4)
     axes.plot(*target[:, None], "*", color="black", markersize=10, gid="target")
-    axes.grid(color="#dddddd", linewidth=0.5)
+    axes.grid(color=PALE, linewidth=0.5)
     axes.set_title("prediction on the simplex", fontsize=10)
     for name, label in zip("tlr", ("output 1", "output 2", "output 3"), strict=True):
         getattr(axes, f"set_{name}label")(label)
@@ -125,7 +128,7 @@ def phase_portrait(field: Field, *, points: int = 61, density: float = 1.1) -> "
     across, up, (rightward, upward), curl = _sampled(field, points)
     largest = float(np.nanmax(np.abs(curl)))
     norm = Normalize(-largest, largest) if largest > 1e-12 else Normalize(-1.0, 1.0)
-    colours = LinearSegmentedColormap.from_list("turn", [FALL, WHOLE, RISE])
+    colours = LinearSegmentedColormap.from_list("turn", [LIGHT.native, GREY, LIGHT.turning])
     figure = Figure(figsize=(5.2, 4.2), layout="constrained")
     axes = figure.subplots()
     axes.plot(*CORNERS[[0, 1, 2, 0]].T, color="black", linewidth=1.0)

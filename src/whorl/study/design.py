@@ -6,17 +6,16 @@ design.
 
 from dataclasses import dataclass
 from hashlib import sha256
-from importlib import resources
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from whorl.ground.reader import MISSING, Reader, Words, contents, lines, shown, toml
-from whorl.ground.rules import finite
-from whorl.study.schema import ORIGINS, PARAMETERS, RELATIONS, together
+from whorl.ground.rules import Rule, finite
+from whorl.study import kinds
+from whorl.study.parameters import Parameters
 
-PAPER = ("structural", "threshold", "horizon")
-SHIPPED = (*PAPER, "foresight")
+ORIGINS = ("stated", "reading", "own")
+RELATIONS = ("<", "<=", ">", ">=", "==")
 
 
 @dataclass(frozen=True)
@@ -61,30 +60,26 @@ class Design:
         """The hash under which this design is registered."""
         return sha256(self.text).hexdigest()
 
-    def values(self, quick: bool = False, **others: Any) -> SimpleNamespace:
-        """The parameters as attributes, with the smaller ones of a quick run, or others, in their
+    def values(self, quick: bool = False, **others: Any) -> Parameters:
+        """The parameters of its kind, with the smaller ones of a quick run, or others, in their
         place.
         """
-        return SimpleNamespace(
-            **{name: entry["value"] for name, entry in self.parameters.items()}
-            | (self.quick if quick else {})
-            | others
-        )
+        given = {name: entry["value"] for name, entry in self.parameters.items()}
+        return kinds.get(self.kind).parameters(**given | (self.quick if quick else {}) | others)
 
 
 def shipped(name: str) -> Design:
-    """One of the designs that come with whorl: the paper's, and what lies beyond it.
+    """The design that comes with a kind: the paper's, and what lies beyond it.
 
     Examples:
         >>> from whorl.study import design
         >>> design.shipped("structural").expected
         'FAIL'
     """
-    if name not in SHIPPED:
-        raise ValueError(f"study must be one of {', '.join(SHIPPED)}, but it is {name!r}")
-    return parse(
-        (resources.files("whorl.study") / "designs" / f"{name}.toml").read_bytes(), f"{name}.toml"
-    )
+    place = kinds.file(name, "design.toml")
+    if not place.is_file():
+        raise ValueError(f"kind {name} must ship a design, but {kinds.place(name)} has none")
+    return parse(place.read_bytes(), f"{name}/design.toml")
 
 
 def template(kind: str) -> str:
@@ -140,22 +135,25 @@ class _DesignReader(Reader):
         known = {"name", "kind", "title", "expected", "parameters", "quick", "gates"}
         self.only(given, sorted(known), "a design")
         name, title = self.named(given)
-        kind = self.one_of(given, "kind", tuple(PARAMETERS))
+        kind = kinds.get(self.one_of(given, "kind", kinds.names()))
+        rules = kind.parameters.rules()
         expected = self.one_of(given, "expected", ("PASS", "FAIL")) if "expected" in given else None
-        parameters = self.parameters(kind, self.table(given, "parameters"))
-        quick = self.quick(kind, self.table(given, "quick") if "quick" in given else {})
+        parameters = self.parameters(kind.name, rules, self.table(given, "parameters"))
+        quick = self.table(given, "quick") if "quick" in given else {}
+        self.quick(kind.name, rules, quick)
         values = {name: entry["value"] for name, entry in parameters.items()}
         for table, force in (("parameters", values), ("quick", values | quick)):
-            if wrong := together(kind, force):
+            if wrong := kind.parameters(**force).together():
                 raise self.refuse(f"{table}.{wrong[0]}", *wrong[1:])
         gates = given.get("gates", [])
         if not isinstance(gates, list) or not gates:
             raise self.refuse("gates", "gates must be one or more [[gates]] tables", gates)
         checked = tuple(self.gate(f"gates.{number}", gate) for number, gate in enumerate(gates))
-        return Design(name, kind, title, expected, parameters, quick, checked, text)
+        return Design(name, kind.name, title, expected, parameters, quick, checked, text)
 
-    def parameters(self, kind: str, given: dict[str, Any]) -> dict[str, dict[str, Any]]:
-        rules = PARAMETERS[kind]
+    def parameters(
+        self, kind: str, rules: dict[str, Rule], given: dict[str, Any]
+    ) -> dict[str, dict[str, Any]]:
         for name in sorted(given.keys() - rules.keys()):
             others = Words(f"one is called {shown(name)}")
             raise self.refuse(
@@ -183,16 +181,15 @@ class _DesignReader(Reader):
             self.value(name, entry["value"], rules[name], path)
         return given
 
-    def quick(self, kind: str, given: dict[str, Any]) -> dict[str, Any]:
+    def quick(self, kind: str, rules: dict[str, Rule], given: dict[str, Any]) -> None:
         for name, value in given.items():
-            if name not in PARAMETERS[kind]:
+            if name not in rules:
                 raise self.refuse(
                     f"quick.{name}",
                     f"quick may change the parameters of a {kind} study",
                     Words(f"{shown(name)} is none"),
                 )
-            self.value(name, value, PARAMETERS[kind][name], f"quick.{name}")
-        return given
+            self.value(name, value, rules[name], f"quick.{name}")
 
     def gate(self, path: str, given: Any) -> Gate:
         keys = {"name", "statistic", "relation", "bound", "origin"}

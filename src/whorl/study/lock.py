@@ -2,46 +2,93 @@
 
 The hash of a design, and of every source file that its result depends on, before the run.
 
-Which files those are is read from the imports, beginning at the file of the study's kind and at
-those that store and judge its tables. A source counts by what it says to Python: its syntax tree
-without docstrings. A reworded sentence unlocks nothing; a constant does.
+Which files those are is read from the imports, beginning at the files of the kind and at `run.py`,
+which stores and judges its tables; docs/studies.md has the rule. A source counts by what it says to
+Python: its syntax tree without docstrings. A reworded sentence unlocks nothing; a constant does.
 """
 
 import ast
 import json
+from collections.abc import Iterator
 from functools import cache
 from hashlib import sha256
-from importlib import resources
+from importlib.util import find_spec, resolve_name
 from pathlib import Path
 from typing import Any
 
-from whorl.study.design import SHIPPED, Design, shipped
+from whorl.study import kinds
+from whorl.study.design import Design, shipped
 
 ROOT = Path(__file__).parent.parent
 # Fields of syntax trees that change no number, some of which only newer versions of Python have.
 SILENT = ("ctx", "kind", "type_comment", "type_ignores", "type_params")
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-JUDGES = (
-    "ground/reader.py",
-    "ground/rules.py",
-    "ground/store.py",
-    "study/columns.py",
-    "study/design.py",
-    "study/gates.py",
-    "study/schema.py",
-)
+JUDGE = "whorl.study.run"
+SHOWN = ("figure.py", "chart.py", "words.py")  # of a kind: they show its numbers and make none
 
 
 def sources(kind: str) -> dict[str, str]:
-    """Every source file that a result of this kind depends on, with its hash."""
-    found: set[str] = set()
-    waiting = [f"study/{kind}.py", *JUDGES]
+    """Every source file that a result of this kind depends on, with its hash.
+
+    Files of whorl are named from its folder, those of another package from the one that holds it.
+    """
+    place, found = kinds.place(kind), {}
+    own = _file(place)
+    assert own is not None
+    files = (path for path in own.parent.rglob("*.py") if path not in map(own.with_name, SHOWN))
+    waiting = [JUDGE, *(_module(place, path.relative_to(own.parent)) for path in files)]
+    packages = {"whorl", place.partition(".")[0]}
     while waiting:
-        path = waiting.pop()
-        if path not in found:
-            found.add(path)
-            waiting += _imports((ROOT / path).read_text())
-    return {path: meaning((ROOT / path).read_text()) for path in sorted(found)}
+        module = waiting.pop()
+        path = None if module in found else _file(module)
+        if path is not None:
+            found[module] = path
+            waiting += _needed(module, path, packages)
+    return {name: meaning(text) for name, text in sorted(map(_named, found.items()))}
+
+
+def _named(entry: tuple[str, Path]) -> tuple[str, str]:
+    """The name of a source in a lock, and its text."""
+    top = entry[0].partition(".")[0]
+    base = _root(top) if top == "whorl" else _root(top).parent
+    return entry[1].relative_to(base).as_posix(), entry[1].read_text()
+
+
+def _module(package: str, path: Path) -> str:
+    """The name of the module in a file below a package."""
+    inside = path.parent if path.name == "__init__.py" else path.with_suffix("")
+    return ".".join([package, *inside.parts])
+
+
+def _root(top: str) -> Path:
+    """The folder of a package."""
+    found = None if top == "whorl" else find_spec(top)
+    return ROOT if found is None or found.origin is None else Path(found.origin).parent
+
+
+def _file(module: str) -> Path | None:
+    """The source of a module or package, if it has one."""
+    top, *inside = module.split(".")
+    place = _root(top).joinpath(*inside)
+    files = (place / "__init__.py", *([place.with_suffix(".py")] if inside else []))
+    return next((path for path in files if path.is_file()), None)
+
+
+def _needed(module: str, path: Path, packages: set[str]) -> Iterator[str]:
+    """The modules of these packages that a source names, and the packages around them whose own
+    code runs too.
+    """
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    for base, name in _imports(path.read_text(), package):
+        if base.partition(".")[0] not in packages:
+            continue
+        inner = f"{base}.{name}"
+        found = inner if name and _file(inner) else base
+        yield found
+        while found := found.rpartition(".")[0]:
+            around = _file(found)
+            if around is not None and _acts(around.read_text()):
+                yield found
 
 
 @cache
@@ -75,26 +122,38 @@ def _shape(part: Any) -> Any:
     ]
 
 
-def _imports(source: str) -> list[str]:
-    """The files of whorl that a source imports."""
-    inside = (
-        name.removeprefix("whorl.").replace(".", "/") + ".py"
-        for name in _names(source)
-        if name.startswith("whorl.")
-    )
-    return [path for path in inside if (ROOT / path).is_file()]
+@cache
+def _imports(source: str, package: str) -> list[tuple[str, str]]:
+    """What a source of a package imports: modules, and what is taken from them."""
+    found: list[tuple[str, str]] = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found += [(alias.name, "") for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = resolve_name("." * node.level + (node.module or ""), package)
+            found += [(base, alias.name) for alias in node.names]
+    return found
 
 
 @cache
-def _names(source: str) -> list[str]:
-    """The names of whorl, and perhaps some others, that a source imports."""
-    names: list[str] = []
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "whorl":
-            names += [f"{node.module}.{alias.name}" for alias in node.names] + [str(node.module)]
-        elif isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
-    return names
+def _acts(source: str) -> bool:
+    """Whether a package does more than to say what it is and to import."""
+    quiet = (ast.Import, ast.ImportFrom)
+    return any(
+        not isinstance(node, quiet) and not _spoken(node) and not _dunder(node)
+        for node in ast.parse(source).body
+    )
+
+
+def _spoken(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _dunder(node: ast.stmt) -> bool:
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    return bool(targets) and all(
+        isinstance(one, ast.Name) and one.id.startswith("__") for one in targets
+    )
 
 
 def lock(design: Design) -> dict[str, Any]:
@@ -149,12 +208,9 @@ def read(path: Path) -> dict[str, Any]:
 
 @cache
 def shipped_lock(name: str) -> dict[str, Any]:
-    """The lock of a shipped design."""
-    if name not in SHIPPED:
-        raise ValueError(f"study must be one of {', '.join(SHIPPED)}, but it is {name!r}")
-    return json.loads(
-        (resources.files("whorl.study") / "designs" / f"{name}.lock.json").read_text()
-    )
+    """The lock of a shipped design, or an empty one."""
+    place = kinds.file(name, "design.lock.json")
+    return json.loads(place.read_text()) if place.is_file() else {}
 
 
 def why_unregistered(design: Design, registered: dict[str, Any], quick: bool) -> str | None:
@@ -181,7 +237,8 @@ def why_unregistered(design: Design, registered: dict[str, Any], quick: bool) ->
 
 
 def register_shipped() -> None:
-    """Lock the shipped designs anew; only for a change of whorl itself."""
-    for name in SHIPPED:
-        place = beside(ROOT / "study" / "designs" / f"{name}.toml")
-        place.write_text(text(lock(shipped(name))))
+    """Lock the designs that ship with whorl anew; only for a change of whorl itself."""
+    for name in kinds.names():
+        if kinds.place(name).startswith("whorl."):
+            place = ROOT / "study" / "kinds" / name / "design.lock.json"
+            place.write_text(text(lock(shipped(name))))

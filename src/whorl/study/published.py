@@ -6,12 +6,13 @@ Exact, identity, or statistical. Never one as another.
 import tomllib
 from dataclasses import asdict, dataclass
 from functools import cache
-from importlib import resources
 from io import BytesIO
 from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
+
+from whorl.study import kinds
 
 ROUND_OFF = 1e-13  # what counts as round-off for quantities of order one
 INSIDE = (2.5, 97.5)  # the central 95 %, in per cent
@@ -73,10 +74,10 @@ def numbers() -> tuple[Number, ...]:
         >>> len(published.numbers())
         75
     """
-    rows = tomllib.loads((resources.files("whorl.study") / "published.toml").read_text())["numbers"]
+    places = {study: kinds.file(study, "published.toml") for study in kinds.names()}
     return tuple(
         Number(
-            r["study"],
+            study,
             r["statistic"],
             r["printed"],
             r["class"],
@@ -85,7 +86,9 @@ def numbers() -> tuple[Number, ...]:
             r.get("roundoff", True),
             r.get("note", ""),
         )
-        for r in rows
+        for study, place in places.items()
+        if place.is_file()
+        for r in tomllib.loads(place.read_text())["numbers"]
     )
 
 
@@ -98,11 +101,7 @@ def distribution(study: str) -> dict[str, np.ndarray]:
         >>> len(published.distribution("threshold")["auc"])
         400
     """
-    table = pq.read_table(
-        BytesIO(
-            (resources.files("whorl.study") / "distributions" / f"{study}.parquet").read_bytes()
-        )
-    )
+    table = pq.read_table(BytesIO(kinds.file(study, "distribution.parquet").read_bytes()))
     names, values = np.asarray(table["statistic"].to_pylist()), table["value"].to_numpy()
     return {name: values[names == name] for name in np.unique(names)}
 

@@ -1,27 +1,25 @@
 """A study under many root seeds: where would its numbers have fallen?
 
-Seeds can be shared among the workers of an engine of `whorl.sweep`. A worker takes several at a
-time: pairs of the horizon study under all of them go through one compiled call, whose chunk is the
-design's, so that no number depends on which seeds were taken together.
+Seeds can be shared among the workers of an engine. A worker takes several at a time, which a kind
+of study may compute together (`Kind.many`).
 """
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from whorl.ensemble import train_many
-from whorl.feedback import leaky, rotational
 from whorl.ground import store
-from whorl.study import _frames, draws, horizon, run
+from whorl.ground.engines import Engine
+from whorl.ground.rules import SEED
+from whorl.study import kinds, run
 from whorl.study.design import Design, parse
-from whorl.study.schema import SEED
+from whorl.study.frames import Tables
 
 Statistics = dict[str, float]
 SCHEMA = pa.schema(
@@ -90,7 +88,7 @@ def replicate(
     path: Path,
     *,
     quick: bool = False,
-    engine: Any = None,
+    engine: Engine | None = None,
     progress: Callable[[int], None] = lambda _: None,
 ) -> pa.Table:
     """Statistics of the study for every root seed, in a table that is written as it grows.
@@ -124,7 +122,11 @@ def replicate(
 
 
 def _found(
-    design: Design, seeds: list[int], held: dict[int, Any], quick: bool, engine: Any
+    design: Design,
+    seeds: list[int],
+    held: dict[int, Statistics],
+    quick: bool,
+    engine: Engine | None,
 ) -> Iterator[tuple[int, Statistics | None]]:
     """Every seed with its statistics as they come; None for those that are held."""
     if engine is None:
@@ -146,92 +148,21 @@ def statistics(
     `begin` numbers the stage that comes first.
     """
     seeds = list(seeds)
-    if design.kind == "horizon" and len(seeds) > 1:
+    kind = kinds.get(design.kind)
+    if kind.many is not None and len(seeds) > 1:
+        each = [design.values(quick, seed=seed) for seed in seeds]
         try:
-            return _horizon(design, quick, seeds, begin)
+            made = kind.many(each, run.rotated(kind.stages(each[0]), begin))
+            judged = (run.judged(kind, p, parts) for p, parts in zip(each, made, strict=True))
+            return dict(zip(seeds, map(_named, judged), strict=True))
         except ValueError:  # of one seed, it does not say which: alone, each answers for itself
             pass
     return {seed: _named(run.compute(design, quick, begin=begin, seed=seed)) for seed in seeds}
 
 
-def _named(tables: dict[str, dict[str, np.ndarray]]) -> Statistics:
+def _named(tables: Tables) -> Statistics:
     found = tables["statistics"]
     return dict(zip(found["name"].tolist(), found["value"].tolist(), strict=True))
-
-
-def _horizon(design: Design, quick: bool, seeds: list[int], begin: int) -> dict[int, Statistics]:
-    """The horizon study under several seeds, one call a stage, and each trial drawn once instead of
-    once a stage and condition.
-    """
-    each = [design.values(quick, seed=seed) for seed in seeds]
-    p = each[0]
-    x, y, order, turns = (np.concatenate(part) for part in zip(*map(_shown, each), strict=True))
-    parts: list[dict[str, dict[str, np.ndarray]]] = [{} for _ in each]
-    starts = {depth: _starts(each, depth) for depth in p.depths}
-    stages = [
-        (depth, name, scale)
-        for depth in p.depths
-        for name in horizon.POLICIES
-        for scale in p.scales
-    ]
-    for depth, name, scale in run.rotated(stages, begin):
-        layers = starts[depth]
-        rule = horizon.POLICIES[name](
-            scale, omega=p.omega, law=rotational(p.alpha, base=leaky(p.leak))
-        )
-        made = train_many(
-            _frames.network(layers),
-            x,
-            y,
-            policy=rule,
-            schedule=order,
-            turns=turns,
-            record=True,
-            chunk=p.chunk,
-        )
-        for part, cut in zip(parts, _cut(made, layers, len(each)), strict=True):
-            part[horizon._stage(depth, name, scale)] = cut
-    return {
-        one.seed: _named(run.judged(horizon, one, part))
-        for one, part in zip(each, parts, strict=True)
-    }
-
-
-def _starts(each: list[SimpleNamespace], depth: int) -> np.ndarray:
-    """The networks of all seeds, over trial, imbalance and flip."""
-    drawn = [
-        draws.softmax_layers(p.seed, trial, depth, beta, p.floor)
-        for p in each
-        for trial in range(p.trials)
-        for beta in p.betas
-    ]
-    return np.repeat(np.stack(drawn), 2, axis=0)
-
-
-def _shown(p: SimpleNamespace) -> list[np.ndarray]:
-    """Inputs, targets, order and turns of one seed, over trial, imbalance and flip."""
-    drawn = zip(*(horizon._trial(p, trial, 0) for trial in range(p.trials)), strict=True)
-    x, y, order, turns = (np.repeat(np.stack(part), 2 * len(p.betas), axis=0) for part in drawn)
-    return [x, y, order, turns * np.tile([1, -1], len(turns) // 2)[:, None]]
-
-
-def _cut(made: Any, layers: np.ndarray, seeds: int) -> list[dict[str, np.ndarray]]:
-    """What `horizon.compute` answers, for each seed of a call."""
-    if not made.completed.all():
-        raise ValueError(
-            f"every pair must stay in the interior, but {int((~made.completed).sum())} did not"
-        )
-    found = {
-        name: np.asarray(getattr(made.updates.outcome, name))
-        for name in (*horizon.LOSSES, "step", "amount")
-    }
-    ends = {
-        f"end_{name}": np.stack([np.asarray(part) for part in net.layers], axis=1)
-        for name, net in horizon._ends(made)
-    }
-    whole = found | ends | {"start": made.start, "layers": layers[::2]}
-    split = {name: np.split(values, seeds) for name, values in whole.items()}
-    return [{name: pieces[number] for name, pieces in split.items()} for number in range(seeds)]
 
 
 def _checked(seed: int) -> int:
@@ -241,7 +172,7 @@ def _checked(seed: int) -> int:
     return seed
 
 
-def _held(path: Path, design: Design, quick: bool) -> dict[int, dict[str, float]]:
+def _held(path: Path, design: Design, quick: bool) -> dict[int, Statistics]:
     if not path.exists():
         return {}
     try:
@@ -265,7 +196,7 @@ def _held(path: Path, design: Design, quick: bool) -> dict[int, dict[str, float]
             f"{path} must have the columns {', '.join(SCHEMA.names)}, but it has others: remove it "
             "or name another file"
         )
-    rows: dict[int, dict[str, float]] = {}
+    rows: dict[int, Statistics] = {}
     for seed, name, value in zip(
         *(table[column].to_pylist() for column in SCHEMA.names), strict=True
     ):
@@ -280,7 +211,7 @@ def _held(path: Path, design: Design, quick: bool) -> dict[int, dict[str, float]
     return rows
 
 
-def _write(path: Path, design: Design, quick: bool, rows: dict[int, dict[str, float]]) -> pa.Table:
+def _write(path: Path, design: Design, quick: bool, rows: dict[int, Statistics]) -> pa.Table:
     flat = [(seed, name, value) for seed in sorted(rows) for name, value in rows[seed].items()]
     about = {"study": design.name, "design": design.sha256, "quick": str(quick)}
     arrays = [

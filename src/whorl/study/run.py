@@ -3,7 +3,7 @@
 import contextlib
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -12,30 +12,12 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from whorl.ground import store
-from whorl.study import (
-    columns,
-    environment,
-    foresight,
-    gates,
-    horizon,
-    lock,
-    structural,
-    threshold,
-)
+from whorl.study import environment, gates, kinds, lock
 from whorl.study.design import Design
+from whorl.study.frames import Parts, Table, Tables
+from whorl.study.kind import Arrays, Kind
+from whorl.study.parameters import Parameters
 
-KINDS = {
-    "structural": structural,
-    "threshold": threshold,
-    "horizon": horizon,
-    "foresight": foresight,
-}
-ALONE = (
-    "structural",
-    "threshold",
-    # their programs call LAPACK in batches, and two such programs at once may wait for each other
-    # forever
-)
 WORK = ".work"
 Progress = Callable[[str], None]  # told the name of every piece of work when it is done
 
@@ -46,7 +28,7 @@ def silent(_: str) -> None:
 
 def pieces(design: Design, quick: bool = False) -> int:
     """How often a run of this design reports progress."""
-    return len(KINDS[design.kind].stages(design.values(quick))) + 1
+    return len(kinds.get(design.kind).stages(design.values(quick))) + 1
 
 
 def enter(folder: Path, designs: list[Design], quick: bool) -> dict[str, Any]:
@@ -96,7 +78,7 @@ def run(
         for stage in range(pieces(design, quick)):
             progress(f"{design.name}: kept {stage}")
         if csv:
-            for name in columns.names(design.kind):
+            for name in kinds.get(design.kind).columns:
                 store.write(
                     folder / "tables" / f"{name}.csv",
                     store.csv(pq.read_table(folder / "tables" / f"{name}.parquet")),
@@ -107,7 +89,7 @@ def run(
     store.write(folder / "lock.json", lock.text(registered))
     tables = _tables(design, folder / WORK, quick, progress)
     hashes = {
-        name: _stored(design.kind, name, table, folder / "tables", csv)
+        name: _stored(kinds.get(design.kind), name, table, folder / "tables", csv)
         for name, table in tables.items()
     }
     statistics = dict(
@@ -146,9 +128,8 @@ def finished(folder: Path) -> dict[str, Any] | None:
         return None
     with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):
         verdict = store.read_json(place)
-        paths = {
-            name: folder / "tables" / f"{name}.parquet" for name in columns.names(verdict["kind"])
-        }
+        names = kinds.get(verdict["kind"]).columns
+        paths = {name: folder / "tables" / f"{name}.parquet" for name in names}
         if all(
             path.exists() and store.hash_of(path) == verdict["tables"][name]["sha256"]
             for name, path in paths.items()
@@ -157,9 +138,7 @@ def finished(folder: Path) -> dict[str, Any] | None:
     return None
 
 
-def compute(
-    design: Design, quick: bool = False, *, begin: int = 0, **others: Any
-) -> dict[str, dict[str, np.ndarray]]:
+def compute(design: Design, quick: bool = False, *, begin: int = 0, **others: Any) -> Tables:
     """All tables of a study in memory; `others` take the place of parameters.
 
     `begin` numbers the stage that is computed first, which changes nothing but the time: see
@@ -171,22 +150,21 @@ def compute(
         >>> len(tables["configurations"]["ratio"])
         10
     """
-    kind, p = KINDS[design.kind], design.values(quick, **others)
-    return judged(
-        kind, p, {stage: kind.compute(p, stage) for stage in rotated(kind.stages(p), begin)}
-    )
+    kind, p = kinds.get(design.kind), design.values(quick, **others)
+    stages = rotated(kind.stages(p), begin)
+    return judged(kind, p, {stage: kind.compute(p, stage) for stage in stages})
 
 
-def rotated(stages: list[Any], begin: int) -> list[Any]:
+def rotated(stages: Sequence[Any], begin: int) -> list[Any]:
     """The same stages from another one on.
 
     Workers that share compiled programs shall not all compile the same one at first.
     """
     here = begin % len(stages)
-    return stages[here:] + stages[:here]
+    return [*stages[here:], *stages[:here]]
 
 
-def judged(kind: Any, p: Any, parts: Any) -> dict[str, dict[str, np.ndarray]]:
+def judged(kind: Kind[Any, Any], p: Parameters, parts: Parts) -> Tables:
     """The tables of a study and its statistics, all of them finite."""
     with np.errstate(divide="ignore", invalid="ignore"):
         tables = kind.tables(p, parts)
@@ -208,29 +186,24 @@ def _check_finite(what: str, values: np.ndarray) -> None:
         )
 
 
-def _tables(
-    design: Design, work: Path, quick: bool, progress: Progress
-) -> dict[str, dict[str, np.ndarray]]:
-    kind, p = KINDS[design.kind], design.values(quick)
+def _tables(design: Design, work: Path, quick: bool, progress: Progress) -> Tables:
+    kind, p = kinds.get(design.kind), design.values(quick)
     stages, parts = kind.stages(p), {}
 
-    def part(stage: str) -> dict[str, np.ndarray]:
-        return _kept(
-            work / f"{stage}.npz",
-            f"{design.sha256} {quick} {stage}",
-            lambda: kind.compute(p, stage),
-        )
+    def part(stage: Any) -> Arrays:
+        key = f"{design.sha256} {quick} {stage.name}"
+        return _kept(work / f"{stage.name}.npz", key, lambda: kind.compute(p, stage))
 
     # Most of a first run is compilation, which lets go of the interpreter: stages side by side use
     # every core.
-    with ThreadPoolExecutor(1 if design.kind in ALONE else os.cpu_count()) as pool:
+    with ThreadPoolExecutor(1 if kind.alone else os.cpu_count()) as pool:
         for stage, made in zip(stages, pool.map(part, stages), strict=True):
             parts[stage] = made
-            progress(f"{design.name}: {stage}")
+            progress(f"{design.name}: {stage.name}")
     return judged(kind, p, parts)
 
 
-def _kept(path: Path, key: str, make: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+def _kept(path: Path, key: str, make: Callable[[], Arrays]) -> Arrays:
     """What an interrupted run had computed, or computed now and kept.
 
     A file that is not what it wrote is computed anew.
@@ -244,9 +217,9 @@ def _kept(path: Path, key: str, make: Callable[[], dict[str, np.ndarray]]) -> di
 
 
 def _stored(
-    kind: str, name: str, table: dict[str, np.ndarray], folder: Path, csv: bool
+    kind: Kind[Any, Any], name: str, table: Table, folder: Path, csv: bool
 ) -> dict[str, Any]:
-    rows = columns.arrow(kind, name, table)
+    rows = kind.arrow(name, table)
     path = folder / f"{name}.parquet"
     store.write(path, store.parquet(rows))
     if csv:

@@ -30,5 +30,4 @@ from whorl.sweep.shards import Store as Store
 from whorl.sweep.table import conditions as conditions
 from whorl.sweep.table import export as export
 from whorl.sweep.table import scan as scan
-from whorl.sweep.table import study_tables as study_tables
 from whorl.sweep.work import Report as Report

@@ -7,12 +7,10 @@ pair.
 
 from collections.abc import Callable
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from whorl.ensemble import Ensemble, train_many
+from whorl.ensemble import Ensemble, stacked, train_many
 from whorl.feedback import leaky, rotational
 from whorl.ledger import TERMS
 from whorl.policy import Policy, adaptive, native, step_matched
@@ -100,16 +98,6 @@ def _filled(count: int, chunk: int) -> int:
     """
     chunks = -(-count // chunk)
     return chunk * (chunks if jax.default_backend() == "cpu" else 1 << (chunks - 1).bit_length())
-
-
-def stacked(layers: np.ndarray) -> Network:
-    """A stack of networks from (cases, depth, width, width)."""
-    cases, depth, _, width = layers.shape
-    like = Network([np.full((width, width), 1 / width)] * depth)
-    net = like.with_blocks([jnp.asarray(layers[:, number]) for number in range(depth)])
-    return eqx.tree_at(
-        lambda many: many.rates, net, tuple(jnp.ones((cases, width)) for _ in range(depth))
-    )
 
 
 def _results(made: Ensemble) -> Rows:

@@ -23,7 +23,7 @@ def figure(run: Run, moment: int, theme: Theme) -> go.Figure:
     whole = theme.soft
     colours = [
         whole,
-        *(theme.turning if term > 0 else theme.native for term in accounts[moment]),
+        *(theme.hurts if term > 0 else theme.helps for term in accounts[moment]),
         whole,
     ]
     texts = [
@@ -55,7 +55,7 @@ def figure(run: Run, moment: int, theme: Theme) -> go.Figure:
                 "y": style.packed(heights),
                 "base": style.packed(bases),
                 "text": texts,
-                "colours": [whole, theme.turning, theme.native],
+                "colours": [whole, theme.hurts, theme.helps],
             }
         },
     }

@@ -106,7 +106,7 @@ def ternary(
             "showticklabels": False,
             "ticks": "",
             "nticks": 5,
-            "gridcolor": theme.grid,
+            "gridcolor": theme.line,
             "linecolor": theme.soft,
         }
         return quiet | {"title": {"text": title, "font": {"size": 12, "color": theme.soft}}}

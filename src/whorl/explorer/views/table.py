@@ -95,7 +95,7 @@ def ledger(numbers: Columns, theme: Theme) -> go.Figure:
         terms = terms * len(np.unique(ends))  # one row an update: an account is a sum over them
     steps = np.concatenate([[0.0], np.cumsum(terms)])
     heights, bases = np.append(terms, steps[-1]), np.append(steps[:-1], 0.0)
-    colours = [*(theme.turning if term > 0 else theme.native for term in terms), theme.soft]
+    colours = [*(theme.hurts if term > 0 else theme.helps for term in terms), theme.soft]
     texts = [f"{'+' if value > 0 else ''}{style.number(float(value))}" for value in heights]
     bar = {
         "type": "bar",
@@ -126,8 +126,8 @@ def rule(numbers: Columns, theme: Theme) -> go.Figure:
     helps = value < 0
     traces = []
     for name, chosen, colour in (
-        ("turn helps", helps, theme.native),
-        ("turn hurts", ~helps, theme.turning),
+        ("turn helps", helps, theme.helps),
+        ("turn hurts", ~helps, theme.hurts),
     ):
         here = keep[chosen[keep]]
         traces.append(_points(shift[here], bent[here], colour, name))
@@ -150,7 +150,7 @@ def rule(numbers: Columns, theme: Theme) -> go.Figure:
         "tickvals": [float(np.sign(m) * np.log10(1 + abs(m) / unit)) for m in levels],
         "ticktext": [style.number(m) for m in levels],
     }
-    key = style.key(theme, ("turn helps", theme.native), ("turn hurts", theme.turning))
+    key = style.key(theme, ("turn helps", theme.helps), ("turn hurts", theme.hurts))
     across, along = style.axis(theme, "ratio χ", **ticks), style.axis(theme, "coefficient Q", **up)
     return style.figure(traces, theme, xaxis=across, yaxis=along, shapes=[cut], annotations=[key])
 

@@ -1,0 +1,131 @@
+"""The figures of a run folder, drawn from its stored tables and from nothing else.
+
+Every file names in its metadata the SHA-256 of each table it was drawn from, and equal tables give
+equal bytes.
+"""
+
+import json
+from collections.abc import Mapping
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from whorl.ground import store
+from whorl.study import kinds
+from whorl.study.figures import concept, style
+
+PNG_KEY = "whorl-tables"  # of the text chunk; in a PDF the same text is the Keywords
+DPI = 300
+
+
+def draw_all(folder: Path, *, illustration: bool = True) -> list[Path]:
+    """Draw the figure of every study in a run folder, and the concept where the paper's three are.
+
+    Answer with the files written.
+
+    The concept is the same in every folder and takes longest, since its networks are computed;
+    `illustration=False` leaves it as it is.
+
+    Examples:
+        >>> from whorl.study import conduct, figures
+        >>> done = conduct("threshold", folder / "run", quick=True)
+        >>> [path.name for path in figures.draw_all(folder / "run")]
+        ['threshold.pdf', 'threshold.png']
+    """
+    studies = sorted(path.parent for path in Path(folder).glob("*/verdict.json"))
+    if not studies:
+        raise ValueError(
+            f"folder must hold studies, each with a verdict.json, but {folder} holds none"
+        )
+    written = [path for study in studies for path in draw_study(study)]
+    if illustration and set(kinds.paper()) <= {study.name for study in studies}:
+        written += _written(Path(folder) / "figures", drawn_concept())
+    return written
+
+
+def draw_study(study: Path) -> list[Path]:
+    """Draw the figure of one study from its tables, which must be those that its verdict names.
+
+    A kind without a figure gives none.
+
+    Examples:
+        >>> from whorl.study import design, figures, run
+        >>> verdict = run.run(design.shipped("threshold"), folder / "run", registered={}, quick=True)
+        >>> [path.name for path in figures.draw_study(folder / "run")]
+        ['threshold.pdf', 'threshold.png']
+    """
+    return _written(study / "figures", drawn_study(study))
+
+
+def drawn_study(study: Path) -> dict[str, bytes]:
+    """The files that `draw_study` writes, by their names, from the tables alone."""
+    verdict = store.read_json(study / "verdict.json")
+    kind = verdict.get("kind") if isinstance(verdict, dict) else None
+    if kind not in kinds.names():
+        raise ValueError(
+            f"kind in {study.name}/verdict.json must be one of {', '.join(kinds.names())}, but it "
+            f"is {kind!r}"
+        )
+    if (one := kinds.part(kind, "figure")) is None:
+        return {}
+    hashes, tables = {}, {}
+    for name in one.TABLES:
+        path = study / "tables" / f"{name}.parquet"
+        hashes[name] = verdict["tables"][name]["sha256"]
+        found = store.hash_of(path) if path.exists() else "missing"
+        if found != hashes[name]:
+            raise ValueError(
+                f"table {name} of {study.name} must have the SHA-256 {hashes[name]} of its "
+                f"verdict, but it is {found}"
+            )
+        tables[name] = store.read_table(path)
+    bounds = {gate["statistic"]: float(gate["bound"]) for gate in verdict["gates"]}
+    options = {name: bounds[gate] for name, gate in one.OPTIONS.items() if gate in bounds}
+    figure = one.draw(tables, **options)
+    if words := stamp_of(verdict):
+        style.stamp(figure, words)
+    return files(figure, kind, hashes, str(verdict.get("title", kind)))
+
+
+def drawn_concept() -> dict[str, bytes]:
+    """The files of the illustration, which is the same in every run folder."""
+    return files(concept.draw(), "concept", {}, "Illustration of conservative physical learning")
+
+
+def stamp_of(verdict: Mapping[str, Any]) -> str:
+    """What must be written on a figure of a run that is not the registered one."""
+    if verdict.get("registered") is True and not verdict.get("quick"):
+        return ""
+    return "UNREGISTERED" + " · quick run" * bool(verdict.get("quick"))
+
+
+def files(figure: Figure, name: str, hashes: Mapping[str, str], title: str) -> dict[str, bytes]:
+    """A figure as PDF and PNG, with the hashes of its tables and without anything that changes by
+    itself.
+    """
+    text = json.dumps(dict(hashes), sort_keys=True)
+    about = {
+        "pdf": {
+            "Title": title,
+            "Keywords": text,
+            "Creator": "whorl",
+            "Producer": None,
+            "CreationDate": None,
+        },
+        "png": {"Title": title, PNG_KEY: text, "Software": None},
+    }
+    made = {}
+    with style.settings():
+        for ending, metadata in about.items():
+            buffer = BytesIO()
+            figure.savefig(buffer, format=ending, dpi=DPI, metadata=metadata)
+            made[f"{name}.{ending}"] = buffer.getvalue()
+    return made
+
+
+def _written(folder: Path, made: Mapping[str, bytes]) -> list[Path]:
+    for name, content in made.items():
+        store.write(folder / name, content)
+    return [folder / name for name in made]

@@ -1,0 +1,259 @@
+"""Kinds of study: those in the folder, and one that another package brings."""
+
+import dataclasses
+import subprocess
+import sys
+
+import pytest
+
+from whorl.ground.rules import Rule
+from whorl.study import cost, design, kinds, lock, replicate, run
+from whorl.study.columns import described
+from whorl.study.kinds import listed
+from whorl.study.parameters import Parameters
+
+COMPUTE = """
+from dataclasses import dataclass
+
+import numpy as np
+
+from whorl.ground.rules import whole
+from whorl.ground.streams import stream
+from whorl.study.kind import Depth, Kind, Work
+from whorl.study.columns import described
+from whorl.study.parameters import Fault, Parameters, parameter
+
+LENGTH = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pendulum(Parameters):
+    count: int = parameter(whole(1, 100), "swings")
+    most: int = parameter(whole(1, 100), "swings that are allowed")
+
+    def together(self) -> Fault | None:
+        good = self.count <= self.most
+        return None if good else ("count", f"count must be at most {self.most}", self.count)
+
+
+def compute(p, stage):
+    return {"angle": LENGTH * stream(p.seed, stage.depth).standard_normal(p.count)}
+
+
+def tables(p, parts):
+    (only,) = parts.values()
+    return {"swings": {"swing": np.arange(p.count), "angle": only["angle"]}}
+
+
+KIND = Kind(
+    name="pendulum",
+    parameters=Pendulum,
+    columns=described(
+        swings=("swing | key | int64 | | number", "angle | computed | float64 | | angle")
+    ),
+    stages=lambda p: [Depth(1)],
+    compute=compute,
+    tables=tables,
+    statistics=lambda p, t: {"largest": np.abs(t["swings"]["angle"]).max()},
+    work=lambda p: Work({"swings": p.count}, programs=0, per_row=1e-6, per_program=0.0),
+)
+"""
+DESIGN = """name = "pendulum"
+kind = "pendulum"
+title = "Swings"
+
+[parameters]
+seed = { value = 3, origin = "own" }
+count = { value = 5, origin = "own" }
+most = { value = 9, origin = "own" }
+
+[[gates]]
+name = "small"
+statistic = "largest"
+relation = "<"
+bound = 100
+origin = "own"
+"""
+
+
+def forget():
+    for one in (listed.places, listed.paper, kinds.place, kinds.get):
+        one.cache_clear()
+    for name in [name for name in sys.modules if name.partition(".")[0] == "swinging"]:
+        del sys.modules[name]
+
+
+@pytest.fixture
+def install(tmp_path, monkeypatch):
+    """Install a package that brings a kind, as far as the import system can tell."""
+
+    def installed(entry="pendulum = swinging.pendulum", source="from .core import KIND as KIND"):
+        folder, about = tmp_path / "swinging" / "pendulum", tmp_path / "swinging-1.dist-info"
+        folder.mkdir(parents=True)
+        about.mkdir()
+        (tmp_path / "swinging" / "__init__.py").write_text("")
+        (folder / "__init__.py").write_text(source)
+        (folder / "core.py").write_text(COMPUTE)
+        (folder / "words.py").write_text("CLOSING = 'It swings.'")
+        (folder / "design.toml").write_text(DESIGN)
+        (about / "METADATA").write_text("Metadata-Version: 2.1\nName: swinging\nVersion: 1\n")
+        (about / "entry_points.txt").write_text(f"[whorl.kinds]\n{entry}\n")
+        monkeypatch.syspath_prepend(str(tmp_path))
+        forget()
+        return folder
+
+    yield installed
+    monkeypatch.undo()
+    forget()
+
+
+def test_the_papers_kinds_come_first_and_in_its_order():
+    assert kinds.paper() == ("structural", "threshold", "horizon")
+    assert kinds.names() == ("structural", "threshold", "horizon", "foresight")
+
+
+@pytest.mark.parametrize("name", kinds.names())
+def test_a_kind_has_typed_parameters_each_with_a_rule_and_a_line_of_help(name):
+    kind = kinds.get(name)
+    assert kind.name == name
+    assert issubclass(kind.parameters, Parameters)
+    for field in dataclasses.fields(kind.parameters):
+        rule: Rule = field.metadata["rule"]
+        assert rule[1](vars(design.shipped(name).values())[field.name])
+        assert field.metadata["help"]
+        assert "\n" not in field.metadata["help"]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        design.shipped(name).values().seed = 1
+
+
+@pytest.mark.parametrize("name", kinds.names())
+def test_stages_are_values_with_names_of_their_own(name):
+    stages = kinds.get(name).stages(design.shipped(name).values())
+    assert len({stage.name for stage in stages}) == len(set(stages)) == len(stages)
+
+
+def test_the_command_lists_kinds_without_importing_jax():
+    script = (
+        "import sys; from whorl_cli import _kinds; print(*_kinds.names(), 'jax' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == [*kinds.names(), "False"]
+
+
+def test_a_kind_of_another_package_is_designed_run_locked_and_replicated(install, tmp_path):
+    folder = install()
+    assert kinds.names() == ("structural", "threshold", "horizon", "foresight", "pendulum")
+    assert kinds.paper() == ("structural", "threshold", "horizon")
+    assert kinds.part("pendulum", "words").CLOSING == "It swings."
+    assert kinds.part("pendulum", "figure") is None
+    study = design.shipped("pendulum")
+    assert cost.estimate(study).rows == 5
+    assert lock.shipped_lock("pendulum") == {}
+    registered = lock.lock(study)
+    assert run.run(study, tmp_path / "run", registered=registered)["registered"]
+    assert not (tmp_path / "run" / ".work").exists()
+    table = replicate.replicate(study, [1, 2], tmp_path / "seeds.parquet")
+    assert table["statistic"].to_pylist() == ["largest"] * 2
+    with pytest.raises(ValueError, match=r"line 7: count must be at most 9, but it is 10"):
+        design.parse(DESIGN.replace("value = 5", "value = 10").encode())
+    (folder / "words.py").write_text("CLOSING = 'It swung.'")
+    assert lock.why_unregistered(study, registered, quick=False) is None
+    (folder / "core.py").write_text(COMPUTE.replace("LENGTH = 1.0", "LENGTH = 2.0"))
+    assert lock.why_unregistered(study, registered, quick=False).endswith(
+        ": swinging/pendulum/core.py"
+    )
+
+
+def test_a_lock_of_another_package_covers_its_files_and_those_of_whorl_that_it_names(install):
+    folder = install()
+    (folder.parent / "shared.py").write_text("import whorl as wh")
+    (folder / "core.py").write_text(f"from swinging import shared\nfrom .. import shared{COMPUTE}")
+    found = lock.sources("pendulum")
+    assert [path for path in found if path.startswith("swinging/")] == [
+        "swinging/pendulum/__init__.py",
+        "swinging/pendulum/core.py",
+        "swinging/shared.py",
+    ]
+    assert {"__init__.py", "ensemble.py", "study/run.py", "ground/streams.py"} <= found.keys()
+    assert not [path for path in found if "horizon" in path]
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (
+            {"entry": "horizon = swinging.pendulum"},
+            (
+                "kind horizon must come from one package, but whorl.study.kinds.horizon and "
+                "swinging.pendulum give it: uninstall all but one"
+            ),
+        ),
+        (
+            {"source": "KIND = 7"},
+            (
+                "kind pendulum must be a package with a Kind of this name as KIND, but "
+                "swinging.pendulum has int"
+            ),
+        ),
+        (
+            {"source": ""},
+            (
+                "kind pendulum must be a package with a Kind of this name as KIND, but "
+                "swinging.pendulum has NoneType"
+            ),
+        ),
+        (
+            {"entry": "pendulum = swinging.pendulum.core"},
+            (
+                "kind pendulum must be a package with a Kind of this name as KIND, but "
+                "swinging.pendulum.core is no package and has Kind"
+            ),
+        ),
+        (
+            {"entry": "spring = swinging.pendulum"},
+            (
+                "kind spring must be a package with a Kind of this name as KIND, but the Kind in "
+                "swinging.pendulum is called pendulum"
+            ),
+        ),
+        (
+            {"entry": "pendulum = swinging.lost"},
+            (
+                "kind pendulum must be a package with a Kind of this name as KIND, but swinging.lost "
+                "cannot be imported: No module named 'swinging.lost'"
+            ),
+        ),
+    ],
+)
+def test_an_entry_that_is_taken_or_no_kind_is_refused_in_one_sentence(install, given, sentence):
+    install(**given)
+    (name,) = [name for name, package in listed.places() if package.startswith("swinging")]
+    with pytest.raises(ValueError) as refused:
+        kinds.get(name)
+    assert str(refused.value) == sentence
+    kinds.get("threshold")
+
+
+def test_a_design_of_a_kind_that_is_not_installed_is_refused_by_line():
+    with pytest.raises(
+        ValueError, match=r"line 2: kind must be one of structural, .*, but it is 'pendulum'$"
+    ):
+        design.parse(DESIGN.encode(), "mine.toml")
+
+
+def test_a_kind_without_a_design_says_so(install):
+    (install() / "design.toml").unlink()
+    with pytest.raises(
+        ValueError, match=r"^kind pendulum must ship a design, but swinging\.pendulum has none$"
+    ):
+        design.shipped("pendulum")
+
+
+@pytest.mark.parametrize(
+    "line", ["swing | key | int64 | number", "swing | seen | int64 | | number"]
+)
+def test_a_column_that_does_not_say_what_it_is_is_refused(line):
+    with pytest.raises(ValueError, match=r"^a column must be written as `name"):
+        described(swings=(line,))
