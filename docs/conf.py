@@ -44,7 +44,7 @@ nitpicky = True
 # signatures that the reference does not list.
 nitpick_ignore_regex = [("py:.*", r"(?!whorl\.).*"), ("py:class", r"whorl\.([a-z_]+\.)+_?[A-Z]\w*")]
 
-myst_enable_extensions = ["dollarmath", "colon_fence"]
+myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_dmath_double_inline = True
 myst_heading_anchors = 3
 

@@ -168,7 +168,7 @@ def test_repair_undoes_the_strong_part_of_any_response(problem):
     assume(not ((values > tol / 2 * values[-1]) & (values < 2 * tol * values[-1])).any())
     strong = modes[:, values > tol * values[-1]]
     error = y - oracle.predict(oracle.arrays(net)[0], x)
-    answer = matrix @ np.ravel(wh.repair(tol)(wh.response(net, x), error))
+    answer = matrix @ np.ravel(wh.repair(tol=tol)(wh.response(net, x), error))
     np.testing.assert_allclose(answer, strong @ strong.T @ error.ravel(), rtol=0, atol=1e-10)
 
 
@@ -356,8 +356,8 @@ def test_the_plain_inverse_of_a_response_with_one_dead_mode_is_refused(seed):
             r"skew must be finite, but entry \(0, 1\) is nan$",
         ),
         (lambda: wh.repair(-1e-3), "tol must be at least 0, but it is -0.001$"),
-        (lambda: wh.repair(1.0), "tol must be less than 1, but it is 1$"),
-        (lambda: wh.repair(np.nan), "tol must be finite, but its value is nan$"),
+        (lambda: wh.repair(tol=1.0), "tol must be less than 1, but it is 1$"),
+        (lambda: wh.repair(tol=np.nan), "tol must be finite, but its value is nan$"),
     ],
 )
 def test_a_law_with_a_number_that_makes_no_sense_is_refused(law, sentence):
@@ -402,7 +402,7 @@ def test_the_rotational_law_refuses_a_response_weaker_than_its_tolerance():
         ValueError,
         match=r"full rank 2 on the zero-sum fields, but its rank is 1 at tolerance 0\.9$",
     ):
-        wh.rotational(base=wh.repair(0.9))(driven, np.array([[0.1, 0.1, -0.2]]))
+        wh.rotational(base=wh.repair(tol=0.9))(driven, np.array([[0.1, 0.1, -0.2]]))
 
 
 def test_the_rotational_law_refuses_two_outputs_with_one_sample():
@@ -432,7 +432,7 @@ SINGLE = wh.Network.random((3, 3, 3), seed=0, floor=0.1, dtype=np.float32)
 @pytest.mark.parametrize(
     "net", [SINGLE, wh.Network.random((3, 3, 3), seed=0, floor=0.1)], ids=["float32", "float64"]
 )
-@pytest.mark.parametrize("base", [None, wh.repair(0.0), wh.repair(1e-30)])
+@pytest.mark.parametrize("base", [None, wh.repair(tol=0.0), wh.repair(tol=1e-30)])
 def test_a_turn_through_round_off_is_refused_in_every_precision(net, base):
     with pytest.raises(
         ValueError,
@@ -447,7 +447,7 @@ def test_repair_leaves_an_unreachable_residual_unanswered_in_single_precision(to
     _, _, right = np.linalg.svd(oracle.response(*oracle.arrays(SINGLE), INPUTS.astype(float)))
     unreachable = (0.1 * right[6:] @ np.eye(18)).sum(axis=0).reshape(6, 3)
     unreachable -= unreachable.mean(axis=1, keepdims=True)
-    assert np.abs(wh.repair(tol)(driven, unreachable)).max() < 1e-3
+    assert np.abs(wh.repair(tol=tol)(driven, unreachable)).max() < 1e-3
 
 
 def test_a_leak_below_the_round_off_of_the_response_is_refused():

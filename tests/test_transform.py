@@ -310,7 +310,7 @@ def test_verdicts_of_traced_results_are_refused_in_one_sentence():
         with pytest.raises(ValueError, match=re.escape(sentence)):
             jax.eval_shape(call, NET.layers)
     with pytest.raises(ValueError, match="tol must be known"):
-        jax.eval_shape(lambda tol: wh.repair(tol)(driven(NET.layers), ERROR[:1]), 0.1)
+        jax.eval_shape(lambda tol: wh.repair(tol=tol)(driven(NET.layers), ERROR[:1]), 0.1)
     with pytest.raises(ValueError, match="the rotation must be known"):
         jax.eval_shape(lambda point: wh.integrability(field, point).closed, POINT)
 

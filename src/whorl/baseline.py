@@ -207,6 +207,12 @@ def boundary(law: Law) -> Boundary:
 
     What `gauss_newton(0.1)` is, without a Jacobian.
 
+    Args:
+        law: The law that turns residuals into potentials.
+
+    Returns:
+        A rule for `learn`.
+
     Examples:
         >>> rule = wh.boundary(wh.leaky(0.1))
     """
@@ -237,6 +243,24 @@ def learn(
     schedule only counts them: no seed is needed, and an epoch makes as many updates as there are
     samples. `record` keeps the loss and the step of every update; inside `jax.jit` and `vmap` a run
     that stops early cannot shorten it, and rows from `made` on are zero.
+
+    Args:
+        system: What learns.
+        inputs: One row per sample, `(samples, in)`.
+        targets: One row per sample, `(samples, out)`.
+        rule: How residuals become scores: `boundary(law)`, `natural_gradient()`, your own `Rule`.
+        scale: The step scale s of the envelope, above 0.
+        epochs: Passes over the samples, where `schedule` is a word.
+        seed: Of the order of the samples: a whole number or a NumPy generator.
+        schedule: "permuted", "fixed", or a row of sample numbers, `(updates,)`.
+        full_batch: Whether the residuals of all samples, summed, drive every update.
+        record: Whether to keep the loss and the step of every update.
+
+    Returns:
+        The system at its end, with losses and steps.
+
+    Raises:
+        ValueError: Where the data do not fit the system, or `rule` is no rule.
 
     Examples:
         >>> run = wh.learn(net, x, y, rule=wh.exponentiated_gradient(), scale=0.2, epochs=2, seed=0)

@@ -91,6 +91,17 @@ def turn_scores(
     r"""The reciprocal and the unit rotational score, $s^0$ and $s^1$, driven by the selected sample
     (or by all).
 
+    Args:
+        system: What learns.
+        inputs: One row per sample, `(samples, in)`.
+        targets: One row per sample, `(samples, out)`.
+        selected: The sample whose residual drives; None, the default, lets all of them.
+        law: What makes the scores, `rotational(...)`; `rotational()`, the exact turn through the repair of
+            the response, if left out.
+
+    Returns:
+        Both scores, each with one array per block, of its shape.
+
     Examples:
         >>> straight, turning = wh.turn_scores(net, x, y, selected=0)
         >>> [score.shape for score in turning]
@@ -200,6 +211,18 @@ def even_difference(
 
     Divided by $\eta^2\Omega^2$ it tends to the coefficient. `step` is the step; the law's `omega`
     is the amount of turning.
+
+    Args:
+        system: What learns.
+        inputs: One row per sample, `(samples, in)`.
+        targets: One row per sample, `(samples, out)`.
+        step: The step, above 0.
+        selected: The sample whose residual drives; None, the default, lets all of them.
+        law: What makes the scores, `rotational(...)`; `rotational()`, the exact turn through the repair of
+            the response, if left out.
+
+    Returns:
+        One number: below zero, the turn helps at this step.
 
     Examples:
         >>> start = wh.Network([[[0.1], [0.1], [0.8]]])

@@ -62,6 +62,12 @@ def stack(nets: Sequence[Network]) -> Network:
     """Networks of one shape as one network whose arrays have a leading axis, as `train_many` takes
     them.
 
+    Args:
+        nets: Networks that share their widths and their type.
+
+    Returns:
+        One network whose arrays have a leading axis.
+
     Examples:
         >>> wh.stack([net, net]).layers[0].shape
         (2, 3, 3)
@@ -110,11 +116,22 @@ def train_many(
 ) -> Ensemble:
     """Let many coupled pairs run, each from its own network on its own data.
 
-    `nets` is a stack of networks (see `stack`), `inputs` and `targets` are `(pairs, samples, ...)`,
-    `schedule` and `turns` are `(pairs, updates)`. `record` keeps the account and the losses of
-    every update. `workers` is the number of threads, every core if left out; it changes how long a
-    run takes and nothing else. `chunk` is the number of pairs that a core takes at once, a multiple
-    of 64; last bits may depend on it.
+    Args:
+        nets: A stack of networks (see `stack`).
+        inputs: Inputs of every pair, `(pairs, samples, in)`.
+        targets: Targets of every pair, `(pairs, samples, out)`.
+        policy: What the nonreciprocal learners follow; its numbers may be given once per pair.
+        schedule: The sample shown at each update, `(pairs, updates)`.
+        turns: The sense of each turn, +1 or -1, `(pairs, updates)`.
+        record: Whether to keep what happened at every update.
+        workers: Threads; every core if left out. It changes how long a run takes and nothing else.
+        chunk: Pairs that a core takes at once, a multiple of 64; last bits may depend on it.
+
+    Returns:
+        The ends of all pairs and their ledgers.
+
+    Raises:
+        ValueError: Where shapes do not fit together, or the policy cannot turn through these networks.
 
     Examples:
         >>> nets = wh.stack([net, net])

@@ -235,13 +235,19 @@ def direct() -> Direct:
     return Direct()
 
 
-def repair(tol: float = 1e-10) -> Repair:
+def repair(*, tol: float = 1e-10) -> Repair:
     """The law that undoes the response on its range, by the Moore-Penrose inverse.
 
     Modes below `tol` times the largest are left.
 
     So are modes below the round-off of the response, `response.resolved(tol)`: no inverse of
     round-off is ever applied.
+
+    Args:
+        tol: Modes below this share of the largest are left.
+
+    Returns:
+        The law.
 
     Examples:
         >>> K, e = wh.response(net, x, selected=0), wh.residual(net, x, y)[:1]
@@ -257,6 +263,12 @@ def repair(tol: float = 1e-10) -> Repair:
 def leaky(mu: Numbers) -> Leaky:
     r"""The law that undoes the response up to a leak, $v = (K + \mu I)^{-1} e$, with `mu` > 0.
 
+    Args:
+        mu: The leak, above 0, in the units of the response; in `train_many` one number per pair.
+
+    Returns:
+        The law.
+
     Examples:
         >>> K, e = wh.response(net, x), wh.residual(net, x, y)
         >>> v = wh.leaky(0.1)(K, e)
@@ -269,6 +281,12 @@ def leaky(mu: Numbers) -> Leaky:
 def spectral(r: Callable[[Array], ArrayLike]) -> Spectral:
     r"""The law $v = r(K)e$ for a function `r` of the eigenvalues that is finite and non-negative on
     the spectrum.
+
+    Args:
+        r: The feedback strength of every mode: a function from eigenvalues `(n,)` to as many numbers.
+
+    Returns:
+        The law.
 
     Examples:
         >>> law = wh.spectral(lambda eigenvalues: eigenvalues)
@@ -293,6 +311,15 @@ def rotational(
     needs a response of full rank on the zero-sum fields. Through `leaky(mu)` it is that up to the
     leak. `skew` is the $C$ to use: `(out, out)` to turn every sample alike (the default is
     `quarter_turn(out)`), or `(samples * out, samples * out)` to mix samples as `sample_turn` does.
+
+    Args:
+        alpha: Rate at which the residual relaxes, above 0, per unit time.
+        omega: Rate at which it turns, per unit time.
+        base: The spectral law that the turned residual is handed to; `repair()` if left out.
+        skew: The skew matrix C, `(out, out)` or `(samples * out, samples * out)`.
+
+    Returns:
+        The law.
 
     Examples:
         >>> loop = wh.closed_loop(wh.response(net, x, selected=0), wh.rotational(alpha=1.0, omega=2.0))

@@ -70,6 +70,24 @@ def flow(
     columns and positive numbers. A path that cannot arrive is an error, also inside `jax.jit`;
     derivatives of both modes go through the steps that the solver took.
 
+    Args:
+        system: What learns.
+        inputs: One row per sample, `(samples, in)`.
+        targets: One row per sample, `(samples, out)`.
+        law: The boundary law, such as `repair()` or `rotational(...)`.
+        times: Increasing times, `(times,)`; the first is the start.
+        selected: The sample whose residual drives; None, the default, lets all of them.
+        rtol: Relative error of a step of the solver.
+        atol: Absolute error of a step of the solver.
+        max_steps: The most steps that the solver may take.
+
+    Returns:
+        The system and its residuals at every time.
+
+    Raises:
+        ValueError: Where the data do not fit the system, the law cannot act through a response on the way, or
+            `max_steps` do not reach the last time.
+
     Examples:
         >>> path = wh.flow(net, x, y, wh.repair(), [0.0, 1.0], selected=0)
         >>> round(float(path.total_loss[1] / path.total_loss[0]), 6) == round(float(np.exp(-2)), 6)

@@ -255,6 +255,16 @@ def costate(
     `order` is that of the Taylor polynomial in the amount: 1 turns by all or nothing, 2 also by
     what lies between.
 
+    Args:
+        scale: The step scale s of the envelope, above 0; in `train_many` one number, or one per pair.
+        horizon: How many updates ahead; None looks to the end of the schedule.
+        omega: The largest amount of turning, at least 0.
+        order: Of the Taylor polynomial in the amount, 1 or 2.
+        law: What makes the scores; `rotational(base=leaky(0.1))` if left out.
+
+    Returns:
+        The policy.
+
     Examples:
         >>> wh.costate(0.1, horizon=6, order=2).horizon
         6

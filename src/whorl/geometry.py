@@ -369,6 +369,12 @@ def block(geometry: Geometry) -> Any:
 
     The field holds one array or a tuple of them.
 
+    Args:
+        geometry: What the field's arrays live on: `Simplex()`, `Positive()`, `Flat()` or your own.
+
+    Returns:
+        What to assign to the field.
+
     Examples:
         >>> import equinox as eqx
         >>> from whorl.geometry import Positive, block

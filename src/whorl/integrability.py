@@ -86,6 +86,13 @@ def one_form(field: Field, point: Sequence[Numbers]) -> Float[Array, "n"]:
     r"""The components $s^a_i - s^a_{d_a}$ of the reduced one-form at `point` (Eq. 9), block after
     block.
 
+    Args:
+        field: A function from a point, a tuple of columns or layers, to scores of the same shapes.
+        point: Where: a tuple of columns or layers inside their simplices.
+
+    Returns:
+        One number per reduced coordinate, `(n,)`.
+
     Examples:
         >>> middle = (np.array([0.5, 0.3, 0.2]),)
         >>> print(wh.one_form(wh.rock_paper_scissors, middle))
@@ -98,6 +105,13 @@ def one_form(field: Field, point: Sequence[Numbers]) -> Float[Array, "n"]:
 def exterior_derivative(field: Field, point: Sequence[Numbers]) -> Float[Array, "n n"]:
     r"""The antisymmetric matrix $(d\omega)_{ij} = \partial_i\omega_j - \partial_j\omega_i$ in
     reduced coordinates (Eq. 10).
+
+    Args:
+        field: A function from a point, a tuple of columns or layers, to scores of the same shapes.
+        point: Where: a tuple of columns or layers inside their simplices.
+
+    Returns:
+        An antisymmetric matrix over the reduced coordinates, `(n, n)`.
 
     Examples:
         >>> middle = (np.array([0.5, 0.3, 0.2]),)
@@ -152,6 +166,13 @@ def circulation(field: Field, loop: Sequence[Numbers]) -> Float[Array, ""]:
     or `(points, out, in)`, the last joined to the first. Gauss-Legendre with three nodes on each
     straight piece: exact for fields of degree five.
 
+    Args:
+        field: A function from a point, a tuple of columns or layers, to scores of the same shapes.
+        loop: The path: one array per block, `(points, d)` or `(points, out, in)`.
+
+    Returns:
+        The integral, one number.
+
     Examples:
         >>> loop = (np.array([[0.6, 0.2, 0.2], [0.2, 0.6, 0.2], [0.2, 0.2, 0.6]]),)
         >>> round(float(wh.circulation(wh.rock_paper_scissors, loop)), 9)
@@ -198,6 +219,12 @@ def rock_paper_scissors(point: Point) -> Point:
 
     Its motion keeps the product of the three shares, its orbits are closed, and the exterior
     derivative is 6 everywhere.
+
+    Args:
+        point: A tuple with one column of three shares.
+
+    Returns:
+        A tuple with the three scores.
 
     Examples:
         >>> print(wh.rock_paper_scissors((jnp.array([0.5, 0.3, 0.2]),))[0])

@@ -77,6 +77,14 @@ def krylov(law: SpectralLaw, *, tol: float = 1e-10, most: int = 256) -> Krylov:
     The answer has a right derivative in reverse mode (`jax.grad`), to the first order; with `leaky`
     in both modes, to any order.
 
+    Args:
+        law: A spectral law, such as `leaky(0.1)`.
+        tol: How exact the answer must be, relative to its size.
+        most: The most products with the response.
+
+    Returns:
+        The same law, by products with the response alone.
+
     Examples:
         >>> K, e = wh.response(net, x), wh.residual(net, x, y)
         >>> bool(np.allclose(wh.krylov(wh.leaky(0.1))(K, e), wh.leaky(0.1)(K, e)))

@@ -21,7 +21,13 @@ TERMS = ("even", "handedness", "step", "drift")
 
 
 class Entry(eqx.Module):
-    """The four terms: of one update, of every update, or summed."""
+    """The four terms: of one update, of every update, or summed.
+
+    Examples:
+        >>> pair = wh.train(net, x, y, policy=wh.adaptive(0.1), epochs=2, seed=0)
+        >>> pair.ledger.sums.even.shape, pair.updates.entry.even.shape
+        ((), (12,))
+    """
 
     even: Float[Array, "*updates"]
     handedness: Float[Array, "*updates"]
@@ -55,6 +61,11 @@ class Outcome(eqx.Module):
     """Losses after an update, of what was done and of what was not.
 
     The ledger's terms are their differences.
+
+    Examples:
+        >>> seen = wh.train(net, x, y, policy=wh.adaptive(0.1), epochs=2, seed=0).updates.outcome
+        >>> bool(np.all(seen.taken >= 0)), seen.amount.shape
+        (True, (12,))
     """
 
     taken: Float[Array, "*updates"]  # the turn that happened

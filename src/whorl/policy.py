@@ -322,6 +322,13 @@ GATES: dict[str, Gate] = {"curvature": curvature_gate, "always": always, "never"
 def native(scale: Numbers, *, law: Rotational | None = None) -> Native:
     """The reciprocal learner every other policy is compared with.
 
+    Args:
+        scale: The step scale s of the envelope, above 0; in `train_many` one number, or one per pair.
+        law: What makes the scores; `rotational(base=leaky(0.1))` if left out.
+
+    Returns:
+        The policy.
+
     Examples:
         >>> float(wh.native(0.1).scale)
         0.1
@@ -339,6 +346,15 @@ def step_matched(
     """Turn by `omega` where the gate is open, and step at every update as if a turn of either sense
     had to fit.
 
+    Args:
+        scale: The step scale s of the envelope, above 0; in `train_many` one number, or one per pair.
+        omega: The amount of turning, at least 0.
+        gate: When to turn: "curvature", "always", "never", or a function from `View` to a boolean.
+        law: What makes the scores; `rotational(base=leaky(0.1))` if left out. Curvature gates on it.
+
+    Returns:
+        The policy.
+
     Examples:
         >>> wh.step_matched(0.1, gate="always").gate.__name__
         'always'
@@ -355,10 +371,18 @@ def adaptive(
 ) -> Adaptive:
     """Turn by `omega` where the gate is open, and take the native step where it is not.
 
-    `gate` is "curvature" (local ratio above one), "always", "never", or a function from `View` to a
-    boolean. `law` makes the scores; left out, it is the registered one,
-    `rotational(base=leaky(0.1))`. In `train_many`, `scale`, `omega` and the numbers of the law may
-    each be a row with one number per pair.
+    In `train_many`, `scale`, `omega` and the numbers of the law may each be a row with one number
+    per pair.
+
+    Args:
+        scale: The step scale s of the envelope, above 0; in `train_many` one number, or one per pair.
+        omega: The amount of turning, at least 0.
+        gate: When to turn: "curvature" (local ratio above one), "always", "never", or a function from
+            `View` to a boolean.
+        law: What makes the scores; `rotational(base=leaky(0.1))` if left out. Curvature gates on it.
+
+    Returns:
+        The policy.
 
     Examples:
         >>> wh.adaptive(0.1, omega=0.5).gate.__name__

@@ -62,6 +62,14 @@ def preconditioner(response: Response, law: SpectralLaw, *, tol: float = 1e-10) 
 
     Modes below `tol` times the largest eigenvalue count as zero.
 
+    Args:
+        response: The response that the law acts through.
+        law: A spectral law.
+        tol: Modes below this share of the largest count as zero.
+
+    Returns:
+        The preconditioner, applied or as a matrix.
+
     Examples:
         >>> H = wh.preconditioner(wh.response(net, x), wh.leaky(0.1))
         >>> bool(np.linalg.eigvalsh(H.dense()).min() > -1e-12)

@@ -65,7 +65,14 @@ class ClosedLoop(eqx.Module):
 
 
 class Dissipation(eqx.Module):
-    """How fast the loss falls, mode by mode (Eq. 15)."""
+    """How fast the total loss falls, mode by mode (Eq. 15).
+
+    Examples:
+        >>> K, e = wh.response(net, x), wh.residual(net, x, y)
+        >>> lost = wh.dissipation(wh.closed_loop(K, wh.direct()), e)
+        >>> lost.rates.shape == lost.shares.shape == lost.by_mode.shape
+        True
+    """
 
     rates: Float[
         Array, "n"
@@ -280,6 +287,13 @@ def certify(loop: ClosedLoop, *, tol: float | None = None) -> Certificate:
 def dissipation(loop: ClosedLoop, residual: Numbers) -> Dissipation:
     r"""Split $-\dot{\mathcal L} = e^\mathsf{T}\mathcal{R}e$ over the modes of the symmetric part of
     the loop (Eq. 15).
+
+    Args:
+        loop: A closed loop.
+        residual: The residuals of the samples that the loop acts on, `(samples, out)`.
+
+    Returns:
+        Rates and shares, one per mode.
 
     Examples:
         >>> K, e = wh.response(net, x), wh.residual(net, x, y)

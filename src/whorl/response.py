@@ -210,6 +210,18 @@ def response(
     transport does not match the forward one. They need not conserve anything, and K is then not
     symmetric in general.
 
+    Args:
+        system: What learns.
+        inputs: One row per sample, `(samples, in)`.
+        selected: One sample by its number; None, the default, takes all of them together.
+        adjoint: Other blocks for the way back, of the same shapes.
+
+    Returns:
+        The response; `K @ v` applies it without building anything.
+
+    Raises:
+        ValueError: Where the inputs do not fit, or the response would underflow.
+
     Examples:
         >>> K = wh.response(net, x, selected=0)
         >>> (K @ [[0.1, -0.1, 0.0]]).shape, K.dense().shape

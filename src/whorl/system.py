@@ -235,6 +235,16 @@ def checked_data(system: System, inputs: Numbers, targets: Numbers) -> tuple[Arr
 def predict(system: System, inputs: Numbers) -> Float[Array, "samples out"]:
     """What comes out at each output, for each sample.
 
+    Args:
+        system: What learns.
+        inputs: One row per sample, `(samples, in)`.
+
+    Returns:
+        One row per sample, `(samples, out)`.
+
+    Raises:
+        ValueError: Where the inputs do not fit the system.
+
     Examples:
         >>> print(wh.predict(wh.Network([[[0.7, 0.2], [0.3, 0.8]]]), [[1.0, 0.0], [0.5, 0.5]]))
         [[0.7  0.3 ]
@@ -246,6 +256,17 @@ def predict(system: System, inputs: Numbers) -> Float[Array, "samples out"]:
 
 def residual(system: System, inputs: Numbers, targets: Numbers) -> Float[Array, "samples out"]:
     """Target minus prediction (Eq. 5). Of a system that conserves mass, every row sums to zero.
+
+    Args:
+        system: What learns.
+        inputs: One row per sample, `(samples, in)`.
+        targets: One row per sample, `(samples, out)`.
+
+    Returns:
+        One row per sample, `(samples, out)`.
+
+    Raises:
+        ValueError: Where the data do not fit the system or each other.
 
     Examples:
         >>> bool(np.allclose(wh.residual(net, x, y).sum(axis=1), 0))

@@ -78,13 +78,27 @@ def train(
 ) -> Pair:
     """Let a nonreciprocal learner under `policy` and the native learner run side by side.
 
-    `schedule` is "permuted" (a fresh order every epoch, from `seed`), "fixed", or a row of sample
-    numbers; `turns` are drawn fair from the seed unless given, and `flip` reverses them all, which
-    makes the second replicate of a handedness pair. `record` keeps the ledger of every update;
-    `stride` also keeps the states, at the start and after every `stride` updates.
-
     Inside `jax.jit` and `vmap` a run that stops early cannot shorten its record: rows from `made`
     on are zero, and their states too.
+
+    Args:
+        system: What learns.
+        inputs: One row per sample, `(samples, in)`.
+        targets: One row per sample, `(samples, out)`.
+        policy: What the nonreciprocal learner follows: `native`, `step_matched`, `adaptive`, your own.
+        epochs: Passes over the samples, where `schedule` is a word.
+        seed: Of order and turns: a whole number or a NumPy generator.
+        schedule: "permuted" (a fresh order every epoch), "fixed", or a row of sample numbers, `(updates,)`.
+        turns: The sense of each turn, +1 or -1, `(updates,)`; drawn fair from the seed if left out.
+        flip: Whether to reverse all turns: the second replicate of a handedness pair.
+        record: Whether to keep what happened at every update.
+        stride: Also keep the states: at the start, and after every `stride` updates.
+
+    Returns:
+        Both learners at their end, with the ledger.
+
+    Raises:
+        ValueError: Where the data do not fit the system, or the policy cannot turn through it.
 
     Examples:
         >>> pair = wh.train(net, x, y, policy=wh.adaptive(0.1), epochs=2, seed=0)

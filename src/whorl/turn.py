@@ -24,6 +24,12 @@ def quarter_turn(outputs: int) -> Float[np.ndarray, "out out"]:
     1, \dots)$ is left unturned: $C^2 = -P$ holds off that one direction, and no skew matrix does
     better.
 
+    Args:
+        outputs: Number of outputs.
+
+    Returns:
+        A skew matrix, `(out, out)`.
+
     Examples:
         >>> C = wh.quarter_turn(3)
         >>> bool(np.allclose(C.T, -C)), bool(np.allclose(C @ C, 1 / 3 - np.eye(3)))
@@ -53,6 +59,13 @@ def sample_turn(samples: int, outputs: int) -> Float[np.ndarray, "n n"]:
 
     It gives a rotation to networks with as few as two outputs. With an odd number of samples the
     last one is left unturned.
+
+    Args:
+        samples: Number of samples.
+        outputs: Number of outputs of each.
+
+    Returns:
+        A skew matrix, `(samples * out, samples * out)`.
 
     Examples:
         >>> wh.sample_turn(samples=2, outputs=2).shape

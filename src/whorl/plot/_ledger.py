@@ -16,6 +16,12 @@ def waterfall(ledger: Ledger) -> "Figure":
     """Draw how a ledger leads from the native learner's final loss, term by term, to the
     nonreciprocal learner's.
 
+    Args:
+        ledger: Of one pair.
+
+    Returns:
+        The figure.
+
     Examples:
         >>> pair = wh.train(net, x, y, policy=wh.adaptive(0.1), epochs=2, seed=0)
         >>> wh.plot.waterfall(pair.ledger).savefig(folder / "gap.pdf")

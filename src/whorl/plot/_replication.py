@@ -26,6 +26,14 @@ def forest(
     of any size stand beside each other; the percentile is that of the published value among ours,
     ties by half.
 
+    Args:
+        published: Published values by name.
+        distributions: Our values under many seeds, by the same names.
+        title: Above the picture.
+
+    Returns:
+        The figure.
+
     Examples:
         >>> figure = wh.plot.forest({"gap": 0.1}, {"gap": np.random.default_rng(0).normal(size=100)})
     """

@@ -31,6 +31,14 @@ def spiral(flows: Flow | Mapping[str, Flow], targets: Numbers, *, sample: int = 
     `flows` is one flow, or several by name; `targets` are those of the samples that drive them, one
     row a sample.
 
+    Args:
+        flows: One flow, or several by name.
+        targets: Targets of the samples that drive them, one row per sample.
+        sample: Which of these samples to draw.
+
+    Returns:
+        The figure.
+
     Examples:
         >>> path = wh.flow(net, x, y, wh.repair(), [0.0, 1.0], selected=0)
         >>> figure = wh.plot.spiral(path, y[:1])
@@ -114,6 +122,14 @@ def phase_portrait(field: Field, *, points: int = 61, density: float = 1.1) -> "
     `field` maps a point, a tuple of one column, to its scores, as in `integrability`. The colour is
     the exterior derivative $d\omega$ of its one-form, the circulation per area of a small loop:
     zero everywhere for a gradient. `points` is the number of places along a side.
+
+    Args:
+        field: From a point, a tuple of one column, to its scores.
+        points: Places along a side of the simplex.
+        density: Of the stream lines.
+
+    Returns:
+        The figure.
 
     Examples:
         >>> figure = wh.plot.phase_portrait(wh.rock_paper_scissors, points=21)

@@ -115,6 +115,15 @@ class Sweep:
 def read(path: Path) -> Sweep:
     """A design from a file.
 
+    Args:
+        path: A TOML file of at most a megabyte.
+
+    Returns:
+        The checked design.
+
+    Raises:
+        ValueError: In one sentence with the line, the rule and the value.
+
     Examples:
         >>> from whorl import sweep
         >>> sweep.read(Path("examples/sweep.toml")).name
@@ -125,6 +134,16 @@ def read(path: Path) -> Sweep:
 
 def parse(text: bytes, where: str = "design") -> Sweep:
     """A design from its bytes; `where` names it in refusals.
+
+    Args:
+        text: The bytes of a TOML file.
+        where: The name of the file in refusals.
+
+    Returns:
+        The checked design.
+
+    Raises:
+        ValueError: In one sentence with the line, the rule and the value.
 
     Examples:
         >>> from whorl import sweep

@@ -48,9 +48,21 @@ def sweep(
 ) -> Result:
     r"""Compute every shard that the folder does not hold yet.
 
-    `memory` is the number of bytes that all workers together may take, `limit` the seconds that one
-    chunk may take. With `retry_failed` shards in which a case failed are computed again. `train`
-    names another function in place of `train_many`.
+    Args:
+        design: What to compute.
+        folder: The folder of the sweep: new, empty, or one that the same design began.
+        engine: Who computes; this process if left out.
+        memory: Bytes that all workers together may take.
+        limit: Seconds that one chunk may take.
+        retry_failed: Whether shards in which a case failed are computed again.
+        train: Another function in place of `train_many`, as `module:function`.
+        progress: Told the report of every shard.
+
+    Returns:
+        What was found and done.
+
+    Raises:
+        ValueError: Where the folder belongs to something else, or `memory` holds not even a chunk.
 
     Examples:
         >>> from whorl import sweep

@@ -16,6 +16,12 @@ def scan(folder: Path | str) -> "polars.LazyFrame":
     r"""The table of a sweep, one row a case in the order of their numbers, as a lazy frame of
     Polars.
 
+    Args:
+        folder: The folder of a sweep, finished or not.
+
+    Returns:
+        A lazy frame: what a query does not ask for is never read.
+
     Examples:
         >>> from whorl import sweep
         >>> design = sweep.parse(b"name = 'few'\ntitle = 'few'\ndesign = 'grid'\nseed = 1\nchunk = 64\nschedule.epochs = 1")
@@ -37,6 +43,12 @@ def scan(folder: Path | str) -> "polars.LazyFrame":
 def conditions(folder: Path | str) -> "polars.DataFrame":
     r"""Means over trials and flips for every combination of the swept parameters, with the standard
     error of the gap.
+
+    Args:
+        folder: The folder of a sweep.
+
+    Returns:
+        One row per combination.
 
     Examples:
         >>> from whorl import sweep
@@ -66,6 +78,10 @@ def conditions(folder: Path | str) -> "polars.DataFrame":
 
 def export(folder: Path | str, path: Path | str) -> None:
     r"""All shards as one Parquet file, written as it is read: memory does not grow with the table.
+
+    Args:
+        folder: The folder of a sweep.
+        path: The Parquet file to write.
 
     Examples:
         >>> from whorl import sweep
