@@ -1,4 +1,4 @@
-"""What an audit says: one finding a claim, with the largest error, what was allowed, and where."""
+"""What an audit says: one finding per claim, with the largest error, what is allowed, and where."""
 
 import math
 from collections.abc import Iterable

@@ -56,7 +56,8 @@ def _key_faults(table: Table, keys: Table) -> Iterator[str]:
         wrong |= table[name][:common] != values[:common]
     if wrong.any():
         at = int(wrong.argmax())
-        yield f"row {at} is {label({name: table[name] for name in keys}, at)} instead of {label(keys, at)}"
+        found = label({name: table[name] for name in keys}, at)
+        yield f"row {at} is {found} instead of {label(keys, at)}"
 
 
 def _arrays(stored: pa.Table, columns: tuple[Column, ...]) -> Table:

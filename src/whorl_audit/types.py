@@ -45,10 +45,10 @@ class Expected:
     """What a column should hold.
 
     Attributes:
-        values: One value a row.
+        values: One value per row.
         tolerance: The largest error allowed, in units of the scale; zero asks for the same number.
-        scale: What errors are measured by, one a row; None stands for the size of the value itself,
-            or one where it is zero.
+        scale: What errors are measured by, one per row; None stands for the size of the value
+            itself, or one where it is zero.
     """
 
     values: Array

@@ -124,7 +124,7 @@ def test_a_kind_that_is_not_installed_is_refused_with_those_that_are(spiral):
 def test_a_name_that_is_taken_is_refused_and_both_are_named(bring, tmp_path):
     run = forge.write_run(tmp_path / "run", ("threshold",))
     bring("spirals", {"threshold": "spirals:KIND"})
-    both = "whorl_audit.kinds.threshold:KIND and spirals:KIND"
+    both = "whorl_audit.kinds.threshold:KIND and by spirals:KIND"
     with pytest.raises(UnreadableError, match=f"name of its own, but 'threshold' is .*{both}; "):
         whorl_audit.audit(run)
 
@@ -132,7 +132,7 @@ def test_a_name_that_is_taken_is_refused_and_both_are_named(bring, tmp_path):
 def test_two_packages_cannot_bring_the_same_name(bring):
     bring("spirals", {"spiral": "spirals:KIND"})
     bring("helices", {"spiral": "helices:KIND"})
-    with pytest.raises(UnreadableError, match="helices:KIND and spirals:KIND; one of them must be"):
+    with pytest.raises(UnreadableError, match="helices:KIND and by spirals:KIND; rename or"):
         kinds.installed()
 
 

@@ -104,9 +104,8 @@ def installed() -> dict[str, EntryPoint]:
     for entry in entry_points(group=GROUP):
         if entry.name in found:
             raise types.UnreadableError(
-                f"a kind must have a name of its own, but {types.shown(entry.name)} is that of both "
-                f"{found[entry.name].value} and {entry.value}; one of them must be renamed or "
-                "uninstalled"
+                f"a kind must have a name of its own, but {types.shown(entry.name)} is brought by "
+                f"{found[entry.name].value} and by {entry.value}; rename or uninstall one of them"
             )
         found[entry.name] = entry
     return found

@@ -2,8 +2,8 @@
 
 Joint responses, rotational modes, reciprocal trajectories, controls and two worked examples.
 
-Reciprocal trajectories have a tolerance of their own: that of all computed columns, or what noise of
-1e-13 on every update does to ours, where that is more. Condition, leak, step and the smallest
+Reciprocal trajectories have a tolerance of their own: that of all computed columns, or what noise
+of 1e-13 on every update does to ours, where that is more. Condition, leak, step and the smallest
 weights decide it together. A millionth is the most: beyond, no digit is left, and the claim fails.
 """
 
