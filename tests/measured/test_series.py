@@ -123,11 +123,15 @@ def test_drift_and_saturation_are_named():
     time, state, _ = stationary(STRAIGHT, rng, steps=1500)
     drifting = state + np.outer(np.linspace(-3, 3, 1500), [1.0, 0.5])
     assert measured.follow(time, drifting).phases[0].effects["drift of the operating point"] < 0.05
-    state, seen = np.zeros(2), []
-    for _ in range(6000):
-        state = state - 0.1 * (STRAIGHT @ state + 4.0 * state**3) + 0.3 * rng.standard_normal(2)
-        seen.append(state)
-    bent = measured.follow(0.1 * np.arange(6000), np.array(seen))
+    seen = []
+    for _ in range(12):
+        state = 2 * rng.standard_normal(2)
+        for step in range(2000):
+            if step % 100 == 0:
+                seen.append(state + 0.005 * rng.standard_normal(2))
+            state = state - 0.002 * (STRAIGHT @ state + 0.3 * state**3)
+    times, runs = np.tile(0.2 * np.arange(20), 12), np.repeat(np.arange(12), 20)
+    bent = measured.follow(times, np.array(seen), run=runs)
     assert bent.phases[0].effects["saturation"] < 0.05
 
 

@@ -42,7 +42,7 @@ class Order:
     @property
     def suspect(self) -> bool:
         """Whether a slight effect of the order would explain the skew part."""
-        return min(self.memory, self.drift) <= SLIGHT
+        return bool(min(self.memory, self.drift) <= SLIGHT)
 
     def seen(self, alpha: float) -> list[str]:
         """The effects that are there, at a level shared by all that were tested."""

@@ -325,16 +325,26 @@ def effects(course: Course, *, still: bool = False) -> dict[str, float]:
     late = (given.time - given.time.mean()) / max(np.ptp(given.time), 1e-300)
     lagged = np.zeros_like(left)
     lagged[2:] = np.where((given.unit[2:] == given.unit[:-2])[:, None], left[:-2], 0.0)
+    far = np.sum(now**2, axis=1, keepdims=True)
+    # Towards rest and beyond what is linear, and bent to one side: one number per step and state.
     tried = {
-        "drift of the operating point": late[:, None],
-        "saturation": np.concatenate([now**2 - np.mean(now**2, axis=0), now**3], axis=1),
-        "noise that lasts": lagged,
+        "drift of the operating point": (late[:, None], None),
+        "saturation": (now * far, now**2),
+        "noise that lasts": (lagged, None),
     }
     known = np.concatenate([np.ones((len(left), 1)), now], axis=1)
+
+    def freed(beside: np.ndarray) -> np.ndarray:
+        return beside - known @ np.linalg.lstsq(known, beside, rcond=1e-10)[0]
+
     found = {}
-    for name, beside in tried.items():
-        free = beside - known @ np.linalg.lstsq(known, beside, rcond=1e-10)[0]
-        scores = given.by_unit((left[:, :, None] * free[:, None, :]).reshape(len(left), -1))
+    for name, (beside, bent) in tried.items():
+        if bent is None:
+            rows = (left[:, :, None] * freed(beside)[:, None, :]).reshape(len(left), -1)
+        else:
+            inward = np.sum(left * freed(beside), axis=1, keepdims=True)
+            rows = np.concatenate([inward, left * freed(bent)], axis=1)
+        scores = given.by_unit(rows)
         size = np.sqrt(np.sum(scores**2, axis=0))
         scores = scores[:, size > 0] / size[size > 0]
         found[name] = _p(scores - scores.mean(axis=0), scores.sum(axis=0)) if scores.size else 1.0
