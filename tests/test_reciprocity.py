@@ -384,7 +384,7 @@ def test_a_certificate_reads_as_a_verdict():
     assert "0.97 of the loop, above the tolerance 1e-12" in turning
     assert "index       0.0588235 (1 reciprocal, 0 pure rotation)" in turning
     assert "decay       0.5 to 0.5; every residual decays at every instant" in turning
-    assert "rotation    2 rad per unit time" in turning
+    assert "rotation    2 rad per unit time, 0.637 cycles per e-folding" in turning
     assert "directions  2 identifiable" in turning
 
 

@@ -77,5 +77,6 @@ from whorl.trajectory import Pair as Pair
 from whorl.trajectory import train as train
 from whorl.turn import quarter_turn as quarter_turn
 from whorl.turn import sample_turn as sample_turn
+from whorl.verdict import Verdict as Verdict
 
 __version__ = "0.1.0"

@@ -1,11 +1,13 @@
-r"""The closed loop $\mathcal{R} = K\mathcal{B}$ and the certificate that it is reciprocal, or that
-it turns (Eqs. 15, 21).
+r"""The closed loop $\mathcal{R} = K\mathcal{B}$ and the certificate of what it does (Eqs. 15, 21).
 
 $\dot e = -\mathcal{R}e$. Learning is called reciprocal when $\mathcal{R}$ is symmetric on the
-identifiable fields: the range of $K$ inside the zero-sum fields. What is skew there is rotation,
-whether it came from the boundary law or from a backward transport that does not match the forward
-one.
+identifiable fields: the range of $K$ inside the zero-sum fields. A skew part comes from the
+boundary law or from a backward transport that does not match the forward one. It makes a loop turn
+where eigenvalues are complex; where they are real, the loop is a gradient flow in another metric,
+as $K\mathcal{B}$ is for every positive definite $\mathcal{B}$.
 """
+
+from functools import cached_property
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -16,16 +18,18 @@ from whorl import _check, _precision
 from whorl._check import Numbers
 from whorl.feedback import Law
 from whorl.response import Response, need_directions
+from whorl.spectrum import Growth, Spectrum
 from whorl.system import Matrix
+from whorl.verdict import Verdict
 
-# What a loop can be found to be, and how it is said. Where round-off hides the skew part, the word
-# is that it cannot be told.
-RECIPROCAL, TURNS, CANNOT_TELL = "reciprocal", "turns", _precision.CANNOT_TELL
 SENTENCES = {
-    RECIPROCAL: "This loop is reciprocal: it follows a gradient.",
-    TURNS: "This loop is not reciprocal: it turns.",
-    CANNOT_TELL: "Whether this loop is reciprocal cannot be told in this precision: its round-off hides its skew part.",
+    Verdict.RECIPROCAL: "This loop is reciprocal: it follows a gradient.",
+    Verdict.GRADIENT: "This loop is not symmetric but does not turn: it follows a gradient in another metric.",
+    Verdict.TURNS: "This loop is not reciprocal: it turns.",
+    Verdict.BORDERLINE: "This loop is not reciprocal, and whether it turns is borderline: its modes meet within the tolerance.",
+    Verdict.CANNOT_TELL: "Whether this loop is reciprocal cannot be told in this precision: its round-off hides its skew part.",
 }
+SHOWN = 3  # turning pairs on one screen
 
 
 class ClosedLoop(eqx.Module):
@@ -91,11 +95,12 @@ class Dissipation(eqx.Module):
 
 
 class Certificate(eqx.Module):
-    """Whether a closed loop is reciprocal, with the numbers behind the verdict. Print it.
+    """What a closed loop does, with the numbers behind the verdict. Print it.
 
-    `verdict` is the finding in a word: "reciprocal", "turns", or "cannot tell" where the round-off
-    of the loop is as large as what decides. `reciprocal` is True for the first word only; False
-    does not say that the loop turns.
+    `verdict` is the finding in a word: "reciprocal", "gradient in another metric", "turns",
+    "borderline" where modes meet within the tolerance, or "cannot tell" where the round-off of the
+    loop is as large as what decides. `reciprocal` is True for the first word only; False does not
+    say that the loop turns.
 
     Examples:
         >>> certificate = wh.certify(wh.closed_loop(wh.response(net, x), wh.leaky(0.1)))
@@ -133,10 +138,19 @@ class Certificate(eqx.Module):
         whole = _square(self.symmetric) + _square(self.skew)
         return float(np.sqrt(_square(self.skew) / whole)) if whole else 0.0
 
-    @property
-    def verdict(self) -> str:
-        """The finding in a word: "reciprocal", "turns" or "cannot tell"."""
-        return _precision.judged(self.skewness, self.tol, self.roundoff, RECIPROCAL, TURNS)
+    @cached_property
+    def _spectrum(self) -> Spectrum:
+        matrix = np.asarray(self.symmetric, dtype=float) + np.asarray(self.skew, dtype=float)
+        fine = self.rank * float(jnp.finfo(self.symmetric.dtype).eps)
+        return Spectrum(matrix, max(self.tol, self.roundoff, fine))
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """The finding in a word."""
+        first = _precision.judged(
+            self.skewness, self.tol, self.roundoff, Verdict.RECIPROCAL, Verdict.TURNS
+        )
+        return Verdict(first) if first != Verdict.TURNS else self._spectrum.verdict
 
     @property
     def reciprocal(self) -> bool:
@@ -144,7 +158,29 @@ class Certificate(eqx.Module):
 
         Its skew part is no larger than the tolerance, and the precision can tell.
         """
-        return self.verdict == RECIPROCAL
+        return self.verdict == Verdict.RECIPROCAL
+
+    @property
+    def metric(self) -> Float[np.ndarray, "rank rank"] | None:
+        """The G > 0 that makes G R symmetric, in identifiable coordinates; None where there is
+        none.
+
+        Of all such G the one closest to the identity, in the affine-invariant distance
+        `norm(logm(G))`. For a reciprocal loop it is the identity.
+        """
+        if self.verdict == Verdict.RECIPROCAL:
+            return np.eye(self.rank)
+        return self._spectrum.metric if self.verdict == Verdict.GRADIENT else None
+
+    @property
+    def growth(self) -> Growth:
+        """How much a residual can grow before it decays, how fast at first, and which one."""
+        return self._spectrum.growth
+
+    @property
+    def rotations(self) -> list[tuple[float, float, Float[np.ndarray, "rank 2"]]]:
+        """Decay rate, rotation rate and plane of every pair of modes that turns."""
+        return self._spectrum.rotations if self.verdict == Verdict.TURNS else []
 
     @property
     def dissipative(self) -> bool:
@@ -169,17 +205,45 @@ class Certificate(eqx.Module):
                 if surely
                 else "no residual grows, up to round-off"
             )
-        return (
-            "some residual grows" if slowest < -slack else "whether a residual grows cannot be told"
+        if not slowest < -slack:
+            return "whether a residual grows cannot be told"
+        growth = self.growth
+        if not np.isfinite(growth.factor):
+            return "some residual grows without bound"
+        return f"some residual grows at first, to {growth.factor:.6g} times its size at most"
+
+    def _special(self) -> list[str]:
+        """What only this verdict can show."""
+        if self.verdict == Verdict.RECIPROCAL:
+            curved = np.linalg.eigvalsh(np.asarray(self.symmetric))
+            return [
+                (
+                    "  potential   half of e.Re, with curvatures from "
+                    f"{curved.min():.6g} to {curved.max():.6g}"
+                )
+            ]
+        if (metric := self.metric) is not None:
+            return [
+                (
+                    "  metric      G R is symmetric; the G closest to the identity has condition "
+                    f"number {np.linalg.cond(metric):.6g}"
+                )
+            ]
+        return [
+            f"  rotation    {rate:.6g} rad per unit time, "
+            + (f"{rate / decay / (2 * np.pi):.3g} cycles per e-folding" if decay > 0 else "growing")
+            for decay, rate, _ in self.rotations[:SHOWN]
+        ] + [f"              and {len(self.rotations) - SHOWN} slower ones"] * (
+            len(self.rotations) > SHOWN
         )
 
     def __str__(self) -> str:
         share = f"{self.skewness:.3g} of the loop"
         compared = {
-            RECIPROCAL: f"within the tolerance {self.tol:.3g}",
-            CANNOT_TELL: f"and its round-off up to {self.roundoff:.3g}",
+            Verdict.RECIPROCAL: f"within the tolerance {self.tol:.3g}",
+            Verdict.CANNOT_TELL: f"and its round-off up to {self.roundoff:.3g}",
         }
-        decay_rates, turn_rates = np.real(self.eigenvalues), np.imag(self.eigenvalues)
+        decay_rates = np.real(self.eigenvalues)
         return "\n".join(
             (
                 SENTENCES[self.verdict],
@@ -192,7 +256,7 @@ class Certificate(eqx.Module):
                     f"  decay       {decay_rates.min():.6g} to {decay_rates.max():.6g}; "
                     f"{self._decay()}"
                 ),
-                f"  rotation    {np.abs(turn_rates).max():.6g} rad per unit time at most",
+                *self._special(),
                 f"  directions  {self.rank} identifiable",
             )
         )
@@ -246,13 +310,17 @@ def closed_loop(response: Response, law: Law, *, tol: float = 1e-10) -> ClosedLo
 
 
 def certify(loop: ClosedLoop, *, tol: float | None = None) -> Certificate:
-    """Certify that a closed loop is reciprocal, find how it turns, or say that this precision
-    cannot tell.
+    """Certify that a closed loop is reciprocal, that it is a gradient flow in another metric, or
+    that it turns, or say that this cannot be told.
 
     The loop counts as reciprocal when its skew part is at most `tol` of its size. Left out, `tol`
     is 1e-12, or the round-off of the product K B where that is more, as it is in single precision
     or for the inverse of an ill-conditioned response. A round-off above 1e-3, above a given `tol`,
-    or comparable with the skew part leaves no verdict but "cannot tell".
+    or comparable with the skew part leaves no verdict but "cannot tell". A loop with a larger skew
+    part turns when a pair of its eigenvalues is complex for every loop within `tol` of it; it is a
+    gradient flow in another metric when it has real eigenvalues and a basis of eigenvectors; and it
+    is "borderline" where its eigenvalues meet within the tolerance without one, as those of a
+    Jordan block do.
 
     Examples:
         >>> K = wh.response(net, x, selected=0)

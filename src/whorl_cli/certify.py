@@ -12,11 +12,15 @@ FILE is CSV or Parquet. In wide form a line is one measurement:
   residual_1 residual_2 residual_3 velocity_1 velocity_2 velocity_3
 In long form a line is one output of one measurement:
   measurement output residual velocity
-Optional columns: sample, repeat, uncertainty. potential instead of residual tests the physical
+A series has a line per sample, with the time and the outputs or learning degrees of freedom:
+  time state_1 state_2 (and run, phase where there are several)
+Optional columns of measurements: sample, repeat, uncertainty, residual_uncertainty. potential instead of residual tests the physical
 response; beside it, it tells the device from its controller. docs/certify.md has the whole story."""
 EXIT = """exit codes:
   0  "reciprocal" is not rejected (or there is one direction, and nothing can turn)
-  1  it turns: "reciprocal" is rejected
+  1  it turns
+  3  a gradient in another metric: it is not reciprocal, and it surely does not turn
+  4  borderline: it is not reciprocal, and whether it turns cannot be told
   2  bad input, a file that could not be read or written, too little memory, or interrupted
   70 a fault of whorl itself: please report it"""
 
@@ -68,6 +72,9 @@ def add(commands: Any) -> None:
         help="write a table to fill in, and stop",
     )
     parser.add_argument(
+        "--repeats", type=int, default=12, help="repeats of the template (default 12)"
+    )
+    parser.add_argument(
         "--outputs", type=int, default=3, help="outputs of the template (default 3)"
     )
 
@@ -90,7 +97,11 @@ def call(args: argparse.Namespace) -> int:
     if args.seed < 0:
         raise ValueError(f"--seed must be at least 0, but it is {args.seed}")
     from whorl import measured
+    from whorl.measured.history import is_series
+    from whorl.measured.tables import Table
 
+    if is_series(Table(args.file).names):
+        return _series(args)
     measurements = measured.read(args.file, time_scale=args.time_scale)
     finding = measured.judge(
         measurements,
@@ -108,7 +119,22 @@ def call(args: argparse.Namespace) -> int:
         _output.line(str(finding))
         if args.page is not None:
             _output.line(f"\nThe pictures are in {args.page}.")
-    return int(finding.turns)
+    return finding.verdict.code
+
+
+def _series(args: argparse.Namespace) -> int:
+    from whorl import measured
+
+    if args.page is not None:
+        raise ValueError("--page must be left out for a series, which has no page, but it is given")
+    unit = args.time_unit.strip()
+    named = None if unit in ("", "unit time") else unit
+    found = measured.read_series(args.file, alpha=args.alpha, time_unit=named)
+    if args.json:
+        _output.say(found.to_dict())
+    else:
+        _output.line(str(found))
+    return found.verdict.code
 
 
 def _template(args: argparse.Namespace) -> int:
@@ -121,7 +147,7 @@ def _template(args: argparse.Namespace) -> int:
         )
     if target.exists():
         raise ValueError(f"--template must name a new file, but {args.template} exists")
-    measured.write_template(target, args.outputs)
+    measured.write_template(target, args.outputs, repeats=args.repeats)
     if args.json:
         _output.say({"template": args.template, "outputs": args.outputs})
     else:

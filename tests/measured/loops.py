@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from whorl import measured
+from whorl.measured import estimate
 from whorl.simplex import tangent_basis
 
 NOISES = ("gaussian", "heavy-tailed", "heteroscedastic")
@@ -41,3 +43,30 @@ def series(outputs, repeats):
     """Residuals that raise one output after the other, repeated, and the number of the repeat."""
     once = np.eye(outputs) - 1 / outputs
     return np.tile(once, (repeats, 1)), np.repeat(np.arange(repeats), outputs)
+
+
+def fitted(applied, seen, runs=None):
+    """The fit of one table."""
+    record = measured.collect(applied, seen, repeat=runs).records[""]
+    return estimate.fit(record.moments, "residual")
+
+
+def skewed_loop(outputs, share, rng):
+    """A loop whose skew part, in a random plane, has this share; its symmetric part decays alike."""
+    basis, size = tangent_basis(outputs), outputs - 1
+    turn = rng.standard_normal((size, size))
+    turn = (turn - turn.T) / np.linalg.norm(turn - turn.T)
+    return basis @ (np.eye(size) + np.sqrt(size) * share / np.sqrt(1 - share**2) * turn) @ basis.T
+
+
+def gradient_loop(outputs, rng, gap=None):
+    """A product of positive matrices, which is a gradient flow in another metric.
+
+    With `gap`, two of its eigenvalues are that close.
+    """
+    basis, size = tangent_basis(outputs), outputs - 1
+    frame = np.eye(size) + 0.5 * rng.standard_normal((size, size))
+    values = np.linspace(1.0, 2.0, size)
+    if gap is not None:
+        values[1] = values[0] + gap
+    return basis @ frame @ np.diag(values) @ np.linalg.inv(frame) @ basis.T

@@ -65,7 +65,7 @@ def test_a_way_back_that_does_not_match_is_found_in_the_response():
     applied, potentials, seen, runs = table(MISMATCHED, wh.direct())
     finding = measured.certify(applied, seen, potentials=potentials, repeat=runs)
     origin = finding.leading.diagnosis.response
-    assert finding.turns
+    assert finding.verdict != "reciprocal"
     assert origin.p <= 0.05
     assert origin.adjoint.estimate == pytest.approx(
         1.0, abs=1e-6
@@ -114,7 +114,7 @@ def test_from_the_recorded_state_a_boundary_term_is_told_from_a_mismatched_adjoi
     assert turned.leading.diagnosis.favoured in ("boundary", None)
     applied, _, seen, runs = table(MISMATCHED, wh.direct(), level=0.002)
     crossed = recorded(tmp_path / "adjoint.parquet", applied, seen, runs)
-    assert crossed.turns
+    assert crossed.p <= 0.05
     assert crossed.leading.diagnosis.favoured == "adjoint"
     assert "a mismatched adjoint explains the loop better" in str(crossed)
 

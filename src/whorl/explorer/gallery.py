@@ -84,7 +84,8 @@ def instant(state: State, theme: Theme = style.LIGHT) -> Portion:
         else "Q with the column anywhere"
     )
     drawn = heat.figure(seen, run.layers[-1][:, :, seen.number], foot, theme)
-    return {"figures": {"heat": drawn}, "verdicts": [seen.certificate, seen.curvature]}
+    said = [seen.certificate, seen.curvature]
+    return {"figures": {"heat": drawn}, "verdicts": said, "colour": seen.colour}
 
 
 def family(state: State, theme: Theme = style.LIGHT) -> Portion:

@@ -32,6 +32,7 @@ class Moment:
     column: np.ndarray  # where the column is
     number: int  # which it is
     certificate: str
+    colour: str  # of the verdict on the loop
     curvature: str
 
 
@@ -87,14 +88,12 @@ def _moment(state: State) -> Moment:
 
 def _verdicts(
     state: State, net: Network, inputs: np.ndarray, targets: np.ndarray
-) -> tuple[str, str]:
+) -> tuple[str, str, str]:
     try:
-        certificate = str(
-            certify(closed_loop(response(net, inputs, selected=0), system.law(state)))
-        )
+        certificate = certify(closed_loop(response(net, inputs, selected=0), system.law(state)))
         turn = str(
             programs.curved(net, jnp.asarray(inputs), jnp.asarray(targets), programs.law(state))
         )
     except ValueError as refusal:  # such as a response that the repair cannot act through
-        return str(refusal), ""
-    return certificate, turn
+        return str(refusal), "", ""
+    return str(certificate), certificate.verdict.colour, turn

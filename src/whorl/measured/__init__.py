@@ -1,8 +1,8 @@
 r"""Is this measured learner reciprocal?
 
 An experimenter applies errors (or potentials) to a learner and measures how its outputs move. If
-$\dot F = \mathcal{R}e$ with a symmetric $\mathcal{R}$, the learner follows a gradient; a skew part
-turns. `read` takes a table, `certify` takes arrays, and both end in a `Finding` that prints a
+$\dot F = \mathcal{R}e$ with a symmetric $\mathcal{R}$, the learner follows a gradient; so it does, in
+another metric, where $\mathcal{R}$ has real eigenvalues and is diagonalisable; complex ones turn. `read` takes a table, `certify` takes arrays, and both end in a `Finding` that prints a
 verdict in plain words.
 
     from whorl import measured
@@ -16,11 +16,15 @@ from typing import Any
 from whorl.measured.estimate import TOL
 from whorl.measured.finding import Finding as Finding
 from whorl.measured.finding import judge as judge
+from whorl.measured.history import History as History
+from whorl.measured.history import follow as follow
+from whorl.measured.history import read_series as read_series
 from whorl.measured.intake import Measurements as Measurements
 from whorl.measured.page import write as write
 from whorl.measured.reading import Numbers
 from whorl.measured.reading import collect as collect
 from whorl.measured.reading import read as read
+from whorl.measured.template import balanced as balanced
 from whorl.measured.template import template as template
 from whorl.measured.template import write_template as write_template
 
@@ -33,6 +37,7 @@ def certify(
     sample: Sequence[Any] | Numbers | None = None,
     repeat: Numbers | None = None,
     uncertainty: Numbers | None = None,
+    residual_uncertainty: float = 0.0,
     time_scale: float = 1.0,
     time_unit: str = "unit time",
     alpha: float = 0.05,
@@ -53,6 +58,8 @@ def certify(
         repeat: a number for every row, sorted within each sample. Rows of one repeat may share
             their noise.
         uncertainty: standard deviation of the velocities: one number, one a row, or one a value.
+        residual_uncertainty: standard deviation of the noise in each recorded residual. It biases
+            the loop unless it is known, and is then taken out of the sums of products.
         time_scale: velocities are divided by this: the time that passed while the recorded change
             took place.
         time_unit: the name of the unit of time, for words only.
@@ -74,6 +81,7 @@ def certify(
         "sample": sample,
         "repeat": repeat,
         "uncertainty": uncertainty,
+        "residual_uncertainty": residual_uncertainty,
         "time_scale": time_scale,
     }
     return judge(

@@ -4,18 +4,24 @@ The fit is linear in the noise: $\hat{\mathcal{R}} - \mathcal{R} = \sum_u E_u G^
 \sum_{r\in u} w\,\varepsilon x^\mathsf{T}$. A replicate gives every unit's leftover a random sign
 and adds the sum to the estimate. Rows of one repeat share their sign, so whatever they have in
 common stays in common; the design stays what it was, so no replicate is ever singular. A leftover
-is smaller than the noise behind it, the more so the larger the unit's leverage $h$, and is divided
-by $1 - h$.
+is smaller than the noise behind it, the more so the larger the unit's leverage, and is enlarged.
+
+The skew part is a size, which noise makes larger and which cannot be below zero. Its interval holds
+every share $\delta$ that is not rejected: the loop with that share, noise added, has a share as small
+as the observed one in at least $a(\delta)$ of the replicates and as large in at least $5\,\% -
+a(\delta)$. Near zero all of the five per cent lies above, because nothing lies below; far from it
+they are shared alike.
 """
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Complex, Float
 from scipy import optimize, stats
 
-from whorl.measured.estimate import Fit, Matrix
+from whorl.measured.estimate import Estimated, Fit, Matrix
 
 REPLICATES = 999
 
@@ -51,20 +57,28 @@ class Intervals:
 def intervals(
     fit: Fit, *, zero: bool = False, replicates: int = REPLICATES, seed: int = 0
 ) -> Intervals:
+    """Intervals for index, skew part, decay and rotation rates of a table's loop."""
+    added = resampled(fit.gram, fit.leftover, replicates, seed)
+    return spans(fit, added, fit.free, zero=zero, seed=seed)
+
+
+def spans(
+    fit: Estimated,
+    added: Float[np.ndarray, "replicates n n"],
+    free: float,
+    *,
+    zero: bool = False,
+    seed: int = 0,
+) -> Intervals:
     """Intervals for index, skew part, decay and rotation rates.
 
     A size is never estimated as zero, so replicates alone would never let its interval reach zero.
     `zero` says that the test has not rejected it, and the intervals of the skew part and of the
     rotation then begin there.
     """
-    loops = fit.loop + resampled(fit.gram, fit.leftover, replicates, seed)
-    sizes = (
-        np.linalg.norm(loops - loops.swapaxes(-1, -2), axis=(-2, -1))
-        / 2
-        / np.linalg.norm(loops, axis=(-2, -1))
-    )
-    reach = float(stats.t.ppf(0.975, max(len(fit.gram) - 1, 1)))
-    skew = _interval(fit.skewness, sizes, reach, zero)
+    loops = fit.loop + added
+    reach = float(stats.t.ppf(0.975, free))
+    skew = share(fit, added, free, zero=zero, seed=seed)
     index = Interval(fit.index, 1 - skew.high**2, 1 - skew.low**2)
     clouds = matched(fit.eigenvalues, np.linalg.eigvals(loops))
     modes = tuple(
@@ -75,13 +89,66 @@ def intervals(
     return Intervals(index, skew, modes, loops)
 
 
+def share(
+    fit: Estimated,
+    added: Float[np.ndarray, "replicates n n"],
+    free: float,
+    *,
+    zero: bool = False,
+    seed: int = 0,
+) -> Interval:
+    """The interval of the skew part, as a share of the loop, by inverting its test.
+
+    `added` is what noise adds to an estimate, in every replicate.
+    """
+    if not np.any(added):
+        return Interval(fit.skewness, 0.0 if zero else fit.skewness, fit.skewness)
+    # Few units know their own scatter badly: Student's t, for all replicates of the whole.
+    free = free * (1 + (fit.rank - 1) / 2)
+    spread = np.sqrt(free / np.random.default_rng([seed, 6]).chisquare(free, len(added)))
+    noise = added * spread[:, None, None]
+    even, odd = (noise + noise.swapaxes(1, 2)) / 2, (noise - noise.swapaxes(1, 2)) / 2
+    straight, turned = (
+        part / max(np.linalg.norm(part), 1e-300) for part in (fit.symmetric, fit.skew)
+    )
+    along, beside = np.sum(even * straight, axis=(1, 2)), np.sum(even**2, axis=(1, 2))
+    within, across = np.sum(odd * turned, axis=(1, 2)), np.sum(odd**2, axis=(1, 2))
+    seen, size = fit.skewness, fit.clean
+
+    def drawn(part: float) -> np.ndarray:
+        whole = size * part / np.sqrt(1 - part**2)
+        skew = whole**2 + 2 * whole * within + across
+        return np.sqrt(skew / (size**2 + 2 * size * along + beside + skew))
+
+    large = np.quantile(drawn(0.0), 0.95)
+
+    def tails(part: float) -> tuple[float, float]:
+        shares = drawn(part)
+        low = 0.025 * np.clip((np.mean(shares >= large) - 0.05) / 0.95, 0.0, 1.0)
+        return float(np.mean(shares <= seen) - low), float(np.mean(shares >= seen) - 0.05 + low)
+
+    low = (
+        0.0 if zero or tails(0.0)[1] >= 0 else _crossing(lambda part: tails(part)[1] >= 0, 0, seen)
+    )
+    high = _crossing(lambda part: tails(part)[0] < 0, seen, 1 - 1e-9)
+    return Interval(seen, min(low, seen), max(high, seen))
+
+
+def _crossing(above: Callable[[float], bool], low: float, high: float) -> float:
+    """Where something that does not hold at `low` begins to hold."""
+    for _ in range(30):
+        middle = (low + high) / 2
+        low, high = (low, middle) if above(middle) else (middle, high)
+    return (low + high) / 2
+
+
 def resampled(
     gram: np.ndarray, leftover: np.ndarray, replicates: int, seed: int
 ) -> Float[np.ndarray, "replicates m n"]:
     """What random signs of the units' leftovers add to an estimate."""
     total = gram.sum(axis=0)
-    share = np.trace(np.linalg.solve(total, gram), axis1=-2, axis2=-1) / len(total)
-    larger = leftover / (1.0 - np.clip(share, 0.0, 0.9))[:, None, None]
+    held = np.trace(np.linalg.solve(total, gram), axis1=-2, axis2=-1) / len(total)
+    larger = leftover / (1.0 - np.clip(held + 1 / len(gram), 0.0, 0.9))[:, None, None]
     flips = 2.0 * np.random.default_rng([seed, 2]).integers(0, 2, (replicates, len(gram))) - 1.0
     sums = (flips @ larger.reshape(len(gram), -1)).reshape(replicates, *leftover.shape[1:])
     return np.linalg.solve(total, sums.swapaxes(-1, -2)).swapaxes(-1, -2)
@@ -119,8 +186,8 @@ def _mode(value: complex, cloud: np.ndarray, reach: float, zero: bool) -> Mode:
 
 
 def _interval(estimate: float, drawn: np.ndarray, reach: float, zero: bool = False) -> Interval:
-    # Efron's bias correction: a skew part is a size, and noise makes sizes larger, in the
-    # replicates once more than in the estimate.
+    # Efron's bias correction: noise makes rotation rates larger, in the replicates once more than
+    # in the estimate.
     below = np.clip(np.mean(drawn < estimate) + np.mean(drawn == estimate) / 2, 0.02, 0.98)
     # Student's quantile, because few units know their own scatter badly.
     shift = 2 * stats.norm.ppf(below)

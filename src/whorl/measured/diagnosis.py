@@ -20,7 +20,7 @@ from scipy import optimize
 
 from whorl.measured import bootstrap, flips
 from whorl.measured.bootstrap import Interval
-from whorl.measured.estimate import Fit, Matrix, fit
+from whorl.measured.estimate import Fit, Matrix, about, fit
 from whorl.measured.moments import Moments
 from whorl.measured.state import Matched
 
@@ -87,7 +87,11 @@ def _response(moments: Moments, tol: float, seed: int) -> Response | None:
     physical = fit(moments, "potential", tol=tol)
     if physical.rank < 2:
         return None
-    gram, seen = moments.between("residual", "residual"), moments.between("potential", "residual")
+    weight = moments.between("one", "one")[:, 0, 0]
+    first, second = (moments.between(part, "one")[:, :, 0] for part in ("residual", "potential"))
+    mean, level = first.sum(axis=0) / weight.sum(), second.sum(axis=0) / weight.sum()
+    gram = about(moments.between("residual", "residual"), first, first, mean, mean, weight)
+    seen = about(moments.between("potential", "residual"), second, first, level, mean, weight)
     values, vectors = np.linalg.eigh(gram.sum(axis=0))
     basis = vectors[:, np.sqrt(np.clip(values, 0, None)) > tol * np.sqrt(values[-1])]
     gram, seen = basis.T @ gram @ basis, seen @ basis

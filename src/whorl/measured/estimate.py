@@ -1,10 +1,10 @@
 r"""The closed loop by weighted least squares.
 
-$\dot F = \mathcal{R}e$ on the zero-sum directions that were excited.
+$\dot F = b + \mathcal{R}e$ on the zero-sum directions that were excited.
 
-$\hat{\mathcal{R}} = CG^{-1}$ with $G = \sum w\,xx^\mathsf{T}$ and $C = \sum w\,yx^\mathsf{T}$. Its
-symmetric part dissipates, its skew part turns, and the eigenvalues are decay rates (real parts) and
-rotation rates (imaginary parts). A direction excited less than `tol` times as strongly as the
+$\hat{\mathcal{R}} = CG^{-1}$ with $G = \sum w\,xx^\mathsf{T}$ and $C = \sum w\,yx^\mathsf{T}$, both
+about the means, so that a velocity that is there without any residual, $b$, does not pass for a
+loop. Its eigenvalues are decay rates (real parts) and rotation rates (imaginary parts). A direction excited less than `tol` times as strongly as the
 strongest says nothing about the loop: it is left out, of what goes in and of what comes out, and
 reported.
 """
@@ -22,42 +22,25 @@ Stack = Float[np.ndarray, "units n n"]
 TOL = 1e-4
 
 
-@dataclass(frozen=True)
-class Fit:
-    """A loop estimated from measurements, in orthonormal coordinates of the excited directions."""
+class Estimated:
+    """What is read off an estimated loop, with what every independent unit's noise added to it."""
 
-    gram: Stack  # per unit, in the coordinates of `basis`
-    cross: Stack
-    basis: Float[np.ndarray, "d n"]  # from those coordinates to the zero-sum ones
-    strengths: Float[
-        np.ndarray, "d"
-    ]  # how strongly each principal direction was excited, strongest first
-    spread: Float[np.ndarray, "units"]  # sum of w |y|^2 per unit
-    rows: int
+    loop: Matrix
+    influence: Stack
 
     @property
     def rank(self) -> int:
-        """Number of excited directions."""
-        return self.basis.shape[1]
-
-    @property
-    def condition(self) -> float:
-        """Strongest over weakest excitation, among the directions that count."""
-        return float(self.strengths[0] / self.strengths[self.rank - 1])
-
-    @cached_property
-    def loop(self) -> Matrix:
-        """The estimate."""
-        return np.linalg.solve(self.gram.sum(axis=0), self.cross.sum(axis=0).T).T
+        """Number of directions."""
+        return self.loop.shape[0]
 
     @property
     def symmetric(self) -> Matrix:
-        """The part that follows a gradient."""
+        """The symmetric part."""
         return (self.loop + self.loop.T) / 2
 
     @property
     def skew(self) -> Matrix:
-        """The part that turns."""
+        """The skew part."""
         return (self.loop - self.loop.T) / 2
 
     @property
@@ -79,39 +62,133 @@ class Fit:
         values = np.linalg.eigvals(self.loop).astype(complex)
         return values[np.lexsort((np.imag(values), np.real(values)))]
 
+    @property
+    def clean(self) -> float:
+        """Size of the symmetric part without what noise adds to it."""
+        # Of a matrix of independent noise, the symmetric part has this share.
+        added = float(np.sum(self.influence**2)) * (self.rank + 1) / (2 * self.rank)
+        seen = float(np.sum(self.symmetric**2))
+        return float(np.sqrt(max(seen - added, 0.04 * seen)))
+
+
+@dataclass(frozen=True)
+class Fit(Estimated):
+    """A loop estimated from measurements, in orthonormal coordinates of the excited directions."""
+
+    gram: Stack  # per unit, in the coordinates of `basis`, about the mean of all units
+    cross: Stack
+    weight: Float[np.ndarray, "units"]  # sum of w per unit
+    drive: Float[np.ndarray, "units n"]  # sum of w (x - mean) per unit
+    answer: Float[np.ndarray, "units n"]  # sum of w (y - mean) per unit
+    mean: Float[np.ndarray, "n"]  # of x
+    offset: Float[np.ndarray, "n"]  # the velocity without any residual
+    basis: Float[np.ndarray, "d n"]  # from those coordinates to the zero-sum ones
+    strengths: Float[
+        np.ndarray, "d"
+    ]  # how strongly each principal direction was excited, strongest first
+    spread: Float[np.ndarray, "units"]  # sum of w |y - mean|^2 per unit
+    rows: int
+
+    @property
+    def rank(self) -> int:
+        """Number of excited directions."""
+        return self.basis.shape[1]
+
+    @property
+    def condition(self) -> float:
+        """Strongest over weakest excitation, among the directions that count."""
+        return float(self.strengths[0] / self.strengths[self.rank - 1])
+
+    @cached_property
+    def loop(self) -> Matrix:
+        """The estimate."""
+        return np.linalg.solve(self.gram.sum(axis=0), self.cross.sum(axis=0).T).T
+
     @cached_property
     def scatter(self) -> float:
         """Standard deviation of one coordinate of one measurement of weight one around the fit."""
         total, cross = self.spread.sum(), self.cross.sum(axis=0)
         misfit = max(float(total - np.sum(self.loop * cross)), 0.0)
-        free = (self.rows - self.rank) * self.rank
+        free = (self.rows - self.rank - 1) * self.rank
         return float(np.sqrt(misfit / free)) if free > 0 else 0.0
 
     @property
     def leftover(self) -> Stack:
-        """What the fit does not explain, per unit: the sums of w (y - R x) x^T."""
+        """What the fit does not explain, per unit: the sums of w (y - R x) x^T about the means."""
         return self.cross - self.loop @ self.gram
+
+    @property
+    def free(self) -> int:
+        """Degrees of freedom of the scatter: rows, or repeats, less what the fit has taken."""
+        units = len(self.gram)
+        return max(units - self.rank - 1 if units == self.rows else units - 1, 1)
+
+    @cached_property
+    def influence(self) -> Stack:
+        """What every unit's noise has added to the estimate, as far as its leftover tells.
+
+        A leftover is smaller than the noise behind it, and is enlarged for what the fit took of it.
+        """
+        total = self.gram.sum(axis=0)
+        share = np.trace(np.linalg.solve(total, self.gram), axis1=-2, axis2=-1) / self.rank
+        share = np.clip(share + self.weight / self.weight.sum(), 0.0, 0.9)
+        larger = self.leftover / np.sqrt(1.0 - share)[:, None, None]
+        return np.linalg.solve(total, larger.swapaxes(-1, -2)).swapaxes(-1, -2)
 
 
 def fit(moments: Moments, drive: str, answer: str = "velocity", *, tol: float = TOL) -> Fit:
     """Estimate the matrix that takes one part of the measurements to another."""
-    gram, cross = moments.between(drive, drive), moments.between(answer, drive)
+    weight = moments.between("one", "one")[:, 0, 0]
+    first, second = (moments.between(part, "one")[:, :, 0] for part in (drive, answer))
+    total = weight.sum()
+    mean, level = first.sum(axis=0) / total, second.sum(axis=0) / total
+    gram = about(moments.between(drive, drive), first, first, mean, mean, weight)
+    cross = about(moments.between(answer, drive), second, first, level, mean, weight)
+    own = about(moments.between(answer, answer), second, second, level, level, weight)
     values, vectors = np.linalg.eigh(gram.sum(axis=0))
+    if values[0] < -1e-9 * abs(values[-1]):
+        raise ValueError(
+            "residual_uncertainty must be smaller than the scatter of the residuals in every "
+            "direction, but it exceeds that: there is no drive left"
+        )
     strengths = np.sqrt(np.clip(values[::-1], 0.0, None))
     if not strengths[0] > 0:
         raise ValueError(
-            f"{drive} must excite a direction, but it is constant over the outputs of every "
-            "measurement"
+            f"{drive} must vary in some direction from measurement to measurement, but it is the "
+            "same in all of them"
         )
     basis = vectors[:, ::-1][:, strengths > tol * strengths[0]]
-    kept = np.einsum("uab,ap,bp->u", moments.between(answer, answer), basis, basis)
+    inner = basis.T @ cross @ basis
+    loop = np.linalg.solve((basis.T @ gram @ basis).sum(axis=0), inner.sum(axis=0).T).T
     return Fit(
         basis.T @ gram @ basis,
-        basis.T @ cross @ basis,
+        inner,
+        weight,
+        (first - weight[:, None] * mean) @ basis,
+        (second - weight[:, None] * level) @ basis,
+        mean @ basis,
+        level @ basis - loop @ (mean @ basis),
         basis,
         strengths,
-        kept,
+        np.einsum("uab,ap,bp->u", own, basis, basis),
         int(moments.rows.sum()),
+    )
+
+
+def about(
+    products: np.ndarray,
+    left: np.ndarray,
+    right: np.ndarray,
+    left_mean: np.ndarray,
+    right_mean: np.ndarray,
+    weight: np.ndarray,
+) -> np.ndarray:
+    """Sums of products about means, unit by unit."""
+    return (
+        products
+        - left[:, :, None] * right_mean
+        - left_mean[:, None] * right[:, None, :]
+        + weight[:, None, None] * np.outer(left_mean, right_mean)
     )
 
 

@@ -16,10 +16,10 @@ from whorl import simplex
 from whorl.measured.bootstrap import ellipse
 from whorl.measured.finding import Loop
 from whorl.measured.words import turn_unit
-from whorl.palette import BOTH
+from whorl.verdict import Verdict
 
 INK = "#010203"  # replaced by the page's own text colour
-STRAIGHT, TURNING = BOTH.native, BOTH.turning
+STRAIGHT, TURNING = Verdict.RECIPROCAL.colour, Verdict.TURNS.colour
 PATHS = 40  # replicates drawn behind the spiral
 
 
@@ -132,7 +132,7 @@ def leftovers(axes: Any, loop: Loop, samples: int, outputs: int) -> None:
     """
     parts, rows = loop.record.moments.parts, loop.record.shown
     basis = loop.fit.basis
-    fitted = rows[:, parts[loop.drive]] @ basis @ loop.fit.loop.T @ basis.T
+    fitted = (rows[:, parts[loop.drive]] @ basis @ loop.fit.loop.T + loop.fit.offset) @ basis.T
     gaps = (rows[:, parts["velocity"]] - fitted) @ _lift(samples, outputs).T
     order = np.linspace(1, loop.record.rows, len(rows))
     axes.axhline(0, color=INK, linewidth=0.6, alpha=0.5)

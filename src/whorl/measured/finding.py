@@ -14,8 +14,12 @@ from whorl.measured.estimate import TOL, Fit, fit
 from whorl.measured.flips import Test, reciprocal
 from whorl.measured.intake import Measurements
 from whorl.measured.moments import Record
+from whorl.measured.order import Order, order
 from whorl.measured.power import Power, power
 from whorl.measured.state import matched
+from whorl.measured.turning import Turning, turning
+from whorl.spectrum import Spectrum
+from whorl.verdict import Verdict
 
 ROUND_OFF = 1e-10  # a skew part below this share of the loop is not measured, it is arithmetic
 
@@ -31,6 +35,8 @@ class Loop:
     intervals: Intervals
     mass: Mass
     test: Test | None  # None where there is one direction, in which nothing can turn
+    turning: Turning | None
+    order: Order
     power: Power | None
     diagnosis: Diagnosis | None
 
@@ -41,6 +47,21 @@ class Loop:
         1 where nothing can turn, or where the skew part is round-off.
         """
         return 1.0 if self.test is None or self.fit.skewness <= ROUND_OFF else self.test.p
+
+    def verdict(self, alpha: float, tried: int = 1) -> Verdict:
+        """The finding on this loop alone; `tried` is the number of loops that were looked at."""
+        if self.turning is None or self.p > alpha:
+            return Verdict.RECIPROCAL
+        if self.order.suspect:  # what the order of the rows may have made is nobody's turn
+            return Verdict.BORDERLINE
+        if 1 - (1 - self.turning.real) ** tried <= alpha:
+            return Verdict.TURNS
+        return Verdict.GRADIENT if self.turning.complex <= alpha else Verdict.BORDERLINE
+
+    @property
+    def spectrum(self) -> Spectrum:
+        """The estimate as a matrix: its metric, its growth, its planes."""
+        return Spectrum(self.fit.loop, ROUND_OFF)
 
     @property
     def rotation(self) -> Interval | None:
@@ -83,9 +104,23 @@ class Finding:
         )
 
     @property
+    def verdict(self) -> Verdict:
+        """The finding in a word.
+
+        "reciprocal" says that a symmetric loop is not rejected.
+        """
+        if self.p > self.alpha:
+            return Verdict.RECIPROCAL
+        words = [loop.verdict(self.alpha, len(self.loops)) for loop in self.loops]
+        odd = {word for word in words if word != Verdict.RECIPROCAL}
+        if Verdict.TURNS in odd:
+            return Verdict.TURNS
+        return Verdict.GRADIENT if odd == {Verdict.GRADIENT} else Verdict.BORDERLINE
+
+    @property
     def turns(self) -> bool:
-        """Whether "reciprocal" is rejected."""
-        return self.p <= self.alpha
+        """Whether the learner is found to turn: some mode surely rotates."""
+        return self.verdict == Verdict.TURNS
 
     @property
     def can_turn(self) -> bool:
@@ -97,8 +132,22 @@ class Finding:
         """The loop with the clearest skew part."""
         return min(self.loops, key=lambda loop: (loop.p, -loop.fit.skewness))
 
+    @property
+    def turner(self) -> Loop:
+        """The loop whose modes decide between a turn and a gradient in another metric."""
+        wanted = [
+            loop for loop in self.loops if loop.verdict(self.alpha, len(self.loops)) == self.verdict
+        ]
+        return min(wanted or self.loops, key=lambda loop: (loop.p, -loop.fit.skewness))
+
     def __str__(self) -> str:
         return words.verdict(self)
+
+    def _repr_html_(self) -> str:
+        """Words, table and pictures, where a notebook shows a finding."""
+        from whorl.measured.page import fragment
+
+        return fragment(self)
 
     def to_dict(self) -> dict[str, Any]:
         """The same for machines."""
@@ -177,7 +226,7 @@ def _loop(
             f"{drive} must excite at least 2 directions, but it excites 1 of {len(estimate.basis)}"
         )
     test = reciprocal(estimate, seed=seed) if estimate.rank > 1 else None
-    reach = power(estimate, test, size=skew, level=alpha, seed=seed) if test is not None else None
+    reach = power(estimate, size=skew, level=alpha, seed=seed) if test is not None else None
     state = (
         matched(measurements.states.get(label, {}), measurements.outputs)
         if measurements.samples == 1
@@ -188,4 +237,18 @@ def _loop(
     )
     conserved = mass(record.moments, drive, measurements.outputs, seed=seed)
     spans = intervals(estimate, zero=test is None or test.p > alpha, seed=seed)
-    return Loop(_check.plain(label), record, drive, estimate, spans, conserved, test, reach, origin)
+    spun = turning(estimate.loop, estimate.influence, estimate.free) if test is not None else None
+    came = order(record.moments, drive, estimate, seed=seed)
+    return Loop(
+        _check.plain(label),
+        record,
+        drive,
+        estimate,
+        spans,
+        conserved,
+        test,
+        spun,
+        came,
+        reach,
+        origin,
+    )

@@ -2,33 +2,75 @@ r"""Is the loop reciprocal?
 
 A test whose level does not rest on the noise being Gaussian, equal, or of known size.
 
-If $\mathcal{R}$ is symmetric, any two measurements obey $x_r\cdot y_s = x_s\cdot y_r$, as in the
-reciprocity theorems of Betti and Lorentz. The same holds for a group of measurements. With $G$ and
-$C$ the group's own sums and $S$ its own symmetric fit, $SG + GS = C + C^\mathsf{T}$, what is left,
+*The model.* $y = b + Sx$ with symmetric $S$, fitted to all measurements, leaves $e$. If the loop has
+a skew part, $e$ follows it: the score $s = \sum_u \tilde Z_u^\mathsf{T}e_u$, with $\tilde Z$ the
+directions of skew matrices freed of everything a symmetric loop and an offset can explain, is then
+larger than noise makes it.
 
-$$ M = C - SG = -M^\mathsf{T}, $$
+*The signs.* Noise that is as likely to be $\varepsilon$ as $-\varepsilon$, unit by unit, makes other
+experiments as likely as this one. Each of them gives the units' leftovers random signs, fits
+$b$ and $S$ again, and takes the same statistic,
 
-does not contain $\mathcal{R}$ at all: it is linear in the group's noise. Noise that is as likely to
-be $\varepsilon$ as $-\varepsilon$, group by group, then makes $\pm M$ equally likely, and the sums
-$\sum_g \pm M_g$ over all signs are as good as the observed one. The share of them that is at least
-as large is an exact p-value: whatever the noise's distribution, whatever its size in each group,
-however it is correlated within a group.
+$$ T = s^\mathsf{T}\bigl[(1-\lambda)\,\tfrac{\operatorname{tr}V}{p}\,1 + \lambda V\bigr]^{-1}s,
+\qquad V = \sum_u s_us_u^\mathsf{T}, $$
 
-How rows are put into groups depends on what was applied and never on what was measured, so it may
-be chosen to keep information.
+in coordinates in which $\tilde Z^\mathsf{T}\tilde Z = 1$. The p-value is the share of experiments
+whose $T$ is at least the observed one. Because each is divided by its own scatter, the level holds
+where the noise differs from row to row; because the scatter is drawn to a multiple of the identity
+where units are few, the test keeps its power. A leftover is smaller than the noise behind it and is
+enlarged by $(1-H_u)^{-1/2}$, with $H_u$ the unit's block of the projector on the fit.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float, Int
-from scipy import stats
+from jaxtyping import Float
 
 from whorl.measured.estimate import Fit, Matrix, Stack
 
-LEAST = 6  # groups; all signs of six give 32 distinct sums, and 1/32 is the first level below 5 %
-COUNTS = (7, 8, 9, 10, 12, 14, 16, 20, 24, 32, 48, 64)
+LEAST = 6  # units; all signs of six give 32 distinct experiments, 1/32 is the first level below 5 %
 DRAWS = 1999
+WIDE = 16  # directions from which on experiments are not fitted again: too many unknowns
+CHUNK = 2_000_000  # numbers that the scores of some experiments may take
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What every unit says about the skew part, and what the symmetric fit takes of it.
+
+    Planes are the coordinates of skew matrices in which the design is the identity.
+    """
+
+    noise: Float[np.ndarray, "units planes"]  # of the enlarged leftovers
+    seen: Float[np.ndarray, "units planes"]  # of the leftovers themselves
+    fitted: Float[np.ndarray, "units unknowns"]  # the same leftovers along the symmetric fit
+    mixed: Float[np.ndarray, "units planes unknowns"]  # what of the fit stands in a unit's score
+
+    @property
+    def units(self) -> int:
+        """Number of units."""
+        return len(self.noise)
+
+    def statistic(self, flips: Float[np.ndarray, "draws units"]) -> Float[np.ndarray, "draws"]:
+        """T of experiments with these signs."""
+        found, planes = [], self.noise.shape[1]
+        size = max(1, CHUNK // max(self.noise.size, 1))
+        for part in range(0, len(flips), size):
+            signs = flips[part : part + size]
+            if not self.mixed.size:
+                found.append(np.sum((signs @ self.noise) ** 2, axis=1))
+                continue
+            scores = signs[:, :, None] * self.noise
+            scores -= np.einsum("upk,fk->fup", self.mixed, signs @ self.fitted, optimize=True)
+            found.append(studentised(scores))
+        return np.concatenate(found) if planes else np.zeros(len(flips))
+
+    def observed(self) -> float:
+        """T of the experiment as it was."""
+        if not self.mixed.size:
+            return float(np.sum(self.seen.sum(axis=0) ** 2))
+        return float(studentised(self.seen[None])[0])
 
 
 @dataclass(frozen=True)
@@ -36,161 +78,141 @@ class Test:
     """The outcome of the test of "reciprocal"."""
 
     p: float
-    groups: int
-    retained: float  # share of the information about the skew part that survives the grouping
-    scores: Float[np.ndarray, "groups n n"]  # M of every group
-    labels: Int[np.ndarray, "units"]  # the group of every unit
+    scores: Scores
 
     @property
-    def smallest(self) -> float:
-        """The smallest p-value that this many groups can give."""
-        return 1.0 / len(signs(self.groups, 0))
+    def units(self) -> int:
+        """Number of units whose signs were changed."""
+        return self.scores.units
+
+    @cached_property
+    def draws(self) -> int:
+        """Number of experiments compared."""
+        return len(signs(self.units, 0))
 
 
 def reciprocal(fit: Fit, *, seed: int = 0) -> Test:
     """Test that the skew part is zero."""
-    labels, retained = grouping(fit.gram, seed=seed)
-    groups = int(labels.max()) + 1
-    gram = gathered(fit.gram, labels)
-    moved = scores(gram, gathered(fit.cross, labels))
-    p = float(p_values(gram, moved, signs(groups, seed)))
-    return Test(p, groups, retained, moved, labels)
+    if len(fit.gram) < LEAST:
+        raise ValueError(
+            f"the measurements must have at least {LEAST} independent units, but they have "
+            f"{len(fit.gram)}: repeat the series of measurements"
+        )
+    found = scores(fit)
+    tried = found.statistic(signs(found.units, seed)[1:])
+    seen = found.observed()
+    # Statistics that are equal in exact arithmetic must not be told apart by round-off.
+    return Test(float((1 + np.sum(tried >= seen * (1 - 1e-9))) / (1 + len(tried))), found)
 
 
-def scores(
-    gram: Stack, cross: Float[np.ndarray, "*experiments groups n n"]
-) -> Float[np.ndarray, "*experiments groups n n"]:
-    """The skew remainder M = C - S G of every group after its own symmetric fit."""
-    values, vectors = np.linalg.eigh(gram)
-    values = np.clip(values, 0.0, None)
-    turned = vectors.swapaxes(-1, -2) @ cross @ vectors
-    rows, columns = values[..., :, None], values[..., None, :]
-    both = rows + columns
-    # A pair of directions that a group has not excited has no remainder.
-    both = np.where(both > 1e-12 * values[..., -1, None, None], both, np.inf)
-    remainder = (turned * rows - turned.swapaxes(-1, -2) * columns) / both
-    return vectors @ remainder @ vectors.swapaxes(-1, -2)
+def studentised(scores: Float[np.ndarray, "draws units planes"]) -> Float[np.ndarray, "draws"]:
+    """The squared size of the sum of the scores against their own scatter."""
+    units, planes = scores.shape[1:]
+    own = units / (units + 2.0 * planes)
+    scatter = np.matmul(scores.swapaxes(1, 2), scores)
+    mean = np.trace(scatter, axis1=1, axis2=2) / planes
+    floor = np.maximum(mean, np.finfo(float).tiny)
+    blend = own * scatter + ((1 - own) * floor)[:, None, None] * np.eye(planes)
+    total = scores.sum(axis=1)
+    return np.einsum("fp,fp->f", total, np.linalg.solve(blend, total[:, :, None])[:, :, 0])
 
 
-def metric(gram: Matrix) -> tuple[Matrix, Float[np.ndarray, "planes"]]:
-    """The principal axes of a design, and how much one unit of score in each of their planes tells
-    about the skew part.
-    """
-    values, vectors = np.linalg.eigh(gram)
-    one, other = np.triu_indices(len(values), k=1)
-    return vectors, np.sqrt(1.0 / values[one] + 1.0 / values[other])
+def scores(fit: Fit) -> Scores:
+    """The score of every unit after the symmetric fit with an offset."""
+    return _wide(fit) if fit.rank > WIDE else _narrow(fit)
 
 
-def statistic(
-    moved: Float[np.ndarray, "*many n n"], axes: Matrix, weights: Float[np.ndarray, "planes"]
-) -> Float[np.ndarray, "*many"]:
-    """The squared size of a score.
+def _narrow(fit: Fit) -> Scores:
+    even, odd = shapes(fit.rank)
+    units, rank = len(fit.gram), fit.rank
+    # Normal equations of the symmetric fit with an offset, unit by unit.
+    count = len(even) + rank
+    normal = np.zeros((units, count, count))
+    pairs = np.einsum("aij,bik->abjk", even, even)
+    normal[:, : len(even), : len(even)] = np.einsum("abjk,ujk->uab", pairs, fit.gram)
+    normal[:, : len(even), len(even) :] = np.einsum("aij,uj->uai", even, fit.drive)
+    normal[:, len(even) :, : len(even)] = normal[:, : len(even), len(even) :].swapaxes(1, 2)
+    normal[:, len(even) :, len(even) :] = fit.weight[:, None, None] * np.eye(rank)
+    mixed = np.concatenate(
+        [
+            np.einsum("pij,aik,ujk->upa", odd, even, fit.gram, optimize=True),
+            np.einsum("pij,uj->upi", odd, fit.drive),
+        ],
+        axis=2,
+    )
+    known = np.concatenate([np.einsum("aij,uij->ua", even, fit.cross), fit.answer], axis=1)
+    moved = np.einsum("pij,uij->up", odd, fit.cross)
+    root = _inverse_root(normal.sum(axis=0))
+    normal, mixed, known = root.T @ normal @ root, mixed @ root, known @ root
+    answer, cross = known.sum(axis=0), mixed.sum(axis=0)
+    left = known - normal @ answer  # along the fit, what each unit leaves over
+    pure = mixed - cross @ normal  # directions of skew matrices freed of the fit
+    seen = (moved - mixed @ answer) - left @ cross.T
+    whole = np.einsum("pij,qik,ujk->upq", odd, odd, fit.gram, optimize=True).sum(axis=0)
+    white = _inverse_root(whole - cross @ cross.T)
+    seen, pure = seen @ white, np.einsum("pq,upk->uqk", white, pure)
+    # (1 - H)^(-1/2) e, with H = X X^T of the unit, through the small matrix X^T X.
+    values, vectors = np.linalg.eigh(normal)
+    values = np.clip(values, 0.0, 0.95)
+    ratio = np.where(values > 1e-9, ((1 - values) ** -0.5 - 1) / np.maximum(values, 1e-9), 0.5)
+    more = np.einsum("uab,ub,ucb,uc->ua", vectors, ratio, vectors, left)
+    noise = seen + np.einsum("upk,uk->up", pure, more)
+    fitted = left + np.einsum("uab,ub->ua", normal, more)
+    return Scores(noise, seen, fitted, pure)
 
-    The classical statistic for equal noise, which no rotation of the coordinates changes.
-    """
-    one, other = np.triu_indices(axes.shape[0], k=1)
-    return np.asarray(np.sum(((axes.T @ moved @ axes)[..., one, other] * weights) ** 2, axis=-1))
+
+def _wide(fit: Fit) -> Scores:
+    values, axes = np.linalg.eigh(fit.gram.sum(axis=0))
+    cross = axes.T @ fit.cross @ axes
+    gram = axes.T @ fit.gram @ axes
+    total = cross.sum(axis=0)
+    both = values[:, None] + values[None, :]
+    symmetric = (total + total.T) / both
+    left = cross - symmetric @ gram
+    one, other = np.triu_indices(fit.rank, k=1)
+    # What a symmetric loop explains is taken out of the score of each plane.
+    share = (left * values[:, None] - left.swapaxes(1, 2) * values[None, :]) / both
+    weights = np.sqrt(1.0 / values[one] + 1.0 / values[other])
+    seen = share[:, one, other] * weights
+    taken = np.trace(gram / values[None, :, None], axis1=1, axis2=2) / fit.rank
+    noise = seen / (1 - np.clip(taken, 0.0, 0.9))[:, None]  # on the safe side
+    return Scores(noise, seen, np.zeros((len(seen), 0)), np.zeros((*seen.shape, 0)))
 
 
-def p_values(
-    gram: Stack,
-    moved: Float[np.ndarray, "*experiments groups n n"],
-    flips: Float[np.ndarray, "draws groups"],
-) -> Float[np.ndarray, "*experiments"]:
-    """The share of sign patterns, the observed one among them, whose sum is at least as large as
-    the observed.
-    """
-    axes, weights = metric(gram.sum(axis=0))
-    one, other = np.triu_indices(axes.shape[0], k=1)
-    seen = (axes.T @ moved @ axes)[..., one, other] * weights
-    sums = np.sum((flips @ seen) ** 2, axis=-1)
-    # Sums that are equal in exact arithmetic must not be told apart by round-off.
-    return np.asarray(np.mean(sums >= sums[..., :1] * (1 - 1e-9), axis=-1))
+def shapes(
+    size: int,
+) -> tuple[Float[np.ndarray, "unknowns n n"], Float[np.ndarray, "planes n n"]]:
+    """Bases of the symmetric and of the skew matrices."""
+    one, other = np.triu_indices(size)
+    even = np.zeros((len(one), size, size))
+    even[np.arange(len(one)), one, other] = even[np.arange(len(one)), other, one] = 1.0
+    one, other = np.triu_indices(size, k=1)
+    odd = np.zeros((len(one), size, size))
+    odd[np.arange(len(one)), one, other], odd[np.arange(len(one)), other, one] = 1.0, -1.0
+    return even, odd
 
 
-def signs(groups: int, seed: int) -> Float[np.ndarray, "draws groups"]:
+def signs(units: int, seed: int) -> Float[np.ndarray, "draws units"]:
     """All sign patterns up to a global sign, or, where they are many, the observed one and random
     ones.
     """
-    if groups <= 12:
-        codes = np.arange(2 ** (groups - 1))[:, None] >> np.arange(groups)
+    if units <= 12:
+        codes = np.arange(2 ** (units - 1))[:, None] >> np.arange(units)
         return 1.0 - 2.0 * (codes & 1)
-    drawn = 2.0 * np.random.default_rng([seed, groups]).integers(0, 2, (DRAWS + 1, groups)) - 1.0
+    drawn = 2.0 * np.random.default_rng([seed, units]).integers(0, 2, (DRAWS + 1, units)) - 1.0
     drawn[0] = 1.0
     return drawn
 
 
-def gathered(
-    stack: Float[np.ndarray, "*experiments units n n"], labels: Int[np.ndarray, "units"]
-) -> np.ndarray:
+def _inverse_root(matrix: Matrix) -> Float[np.ndarray, "n kept"]:
+    """A root of the inverse, on the directions in which the matrix is not zero."""
+    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+    held = values > 1e-10 * values[-1]
+    return vectors[:, held] / np.sqrt(values[held])
+
+
+def gathered(stack: Stack, labels: np.ndarray) -> np.ndarray:
     """Sums over the units of each group."""
     chosen = (np.arange(labels.max() + 1)[:, None] == labels).astype(float)
     flat = chosen @ stack.reshape(*stack.shape[:-2], -1)
     return flat.reshape(*stack.shape[:-3], len(chosen), *stack.shape[-2:])
-
-
-def grouping(gram: Stack, *, seed: int = 0) -> tuple[Int[np.ndarray, "units"], float]:
-    """Put units into groups so that the groups together know as much as possible about the skew
-    part.
-
-    Few groups keep more information, but few signs make a blunt test. The choice is the largest
-    information over the squared quantile of Student's t with one degree of freedom fewer than
-    groups.
-    """
-    units, size = len(gram), gram.shape[-1]
-    values, vectors = np.linalg.eigh(gram.sum(axis=0))
-    white = vectors / np.sqrt(values)
-    spheres = white.T @ gram @ white
-    rng = np.random.default_rng([seed, 1])
-    tries = int(np.clip(2e6 / (units * size**2), 3, 48))
-    best: tuple[float, np.ndarray | None, float] = (0.0, None, 0.0)
-    for count in [count for count in COUNTS if count <= units] + [LEAST] * (units < 2 * COUNTS[0]):
-        orders = _orders(units, count, tries, rng)
-        starts = -(-np.arange(count) * units // count)
-        kept = information(np.add.reduceat(spheres[orders], starts, axis=1))
-        worth = np.where(kept.min(axis=1) > 1e-9 * kept.max(axis=1), kept.sum(axis=1), 0.0)
-        blunt, chosen = stats.t.ppf(0.975, count - 1) ** 2, int(np.argmax(worth))
-        if worth[chosen] / blunt > best[0]:
-            labels = np.empty(units, dtype=int)
-            labels[orders[chosen]] = np.searchsorted(starts, np.arange(units), side="right") - 1
-            best = (float(worth[chosen] / blunt), labels, float(worth[chosen]))
-    if best[1] is None:
-        raise ValueError(
-            f"the measurements must allow {LEAST} separate comparisons of two directions, but "
-            f"{units} independent units do not: "
-            "repeat the series of measurements"
-        )
-    return best[1], best[2] / (size * (size - 1) / 4)
-
-
-def information(gram: Float[np.ndarray, "*many n n"]) -> Float[np.ndarray, "*many"]:
-    """What each group knows about the skew part.
-
-    Over all planes, the sum of g_i g_j / (g_i + g_j).
-    """
-    values = np.clip(np.linalg.eigvalsh(gram), 0.0, None)
-    one, other = np.triu_indices(values.shape[-1], k=1)
-    both = values[..., one] + values[..., other]
-    return np.sum(
-        np.divide(
-            values[..., one] * values[..., other], both, out=np.zeros_like(both), where=both > 0
-        ),
-        axis=-1,
-    )
-
-
-def _orders(
-    units: int, count: int, tries: int, rng: np.random.Generator
-) -> Int[np.ndarray, "tries units"]:
-    """Orders of the units in which neighbours make a group.
-
-    As they came, dealt like cards, and shuffled.
-    """
-    came = np.arange(units)
-    return np.stack(
-        [
-            came,
-            np.argsort(came % count, kind="stable"),
-            *(rng.permutation(units) for _ in range(tries)),
-        ]
-    )

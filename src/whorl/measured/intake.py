@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from whorl import simplex
-from whorl.measured.moments import BINS, Collector, Record
+from whorl.measured.moments import BINS, Collector, Record, all_parts
 from whorl.measured.tables import LABEL, TableError
 
 LEAST = 12  # measurements: six pairs, the fewest that can reach a level of 5 %
@@ -33,6 +33,7 @@ class Rows:
     sample: np.ndarray | None = None  # labels
     repeat: Float[np.ndarray, "rows"] | None = None
     state: Mapping[str, np.ndarray] = field(default_factory=dict)
+    blur: Float[np.ndarray, "rows"] | None = None  # standard deviation of the noise in the drive
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,13 @@ class Intake:
             low, high = values.min(axis=0), values.max(axis=0)
             known = self._range.get(name, (low, high))
             self._range[name] = (np.minimum(known[0], low), np.maximum(known[1], high))
+        if rows.blur is not None and (rows.blur < 0).any():
+            bad = int(np.argmax(rows.blur < 0))
+            raise TableError(
+                f"uncertainties must be at least 0, but one is {rows.blur[bad]:g}",
+                row=first + bad,
+                column="residual_uncertainty",
+            )
         weights = self._weights(rows, first)
         flat = self._flat(rows)
         groups = _by_sample(rows.sample, len(flat), first)
@@ -115,7 +123,10 @@ class Intake:
             )
             self._same_state(label, rows.state, where, first)
             bad = collector.add(
-                flat[where], weights[where], None if rows.repeat is None else rows.repeat[where]
+                flat[where],
+                weights[where],
+                None if rows.repeat is None else rows.repeat[where],
+                None if rows.blur is None else rows.blur[where] ** 2,
             )
             if bad is not None:
                 row = int(np.arange(len(flat))[where][bad])
@@ -139,7 +150,7 @@ class Intake:
                 "time",
                 row=first,
             )
-        width = max(part.stop for part in self._parts.values())
+        width = max(part.stop for part in all_parts(self._parts).values())
         held = width**2 * sum(min(count, 2 * BINS) for count in counts.values())
         if held > HELD and len(counts) > 1:  # one loop alone is bounded by its directions
             raise TableError(
@@ -155,7 +166,7 @@ class Intake:
         size = self.samples * (self.outputs - 1)
         records = {label: collector.finish() for label, collector in self._collectors.items()}
         for label, record in records.items():
-            least = max(LEAST, size + 1)
+            least = max(LEAST, size + 2)
             if record.rows < least:
                 whose = f"sample {label}" if label else "the table"
                 raise TableError(
@@ -184,6 +195,11 @@ class Intake:
         for name in (*self.drives, "velocity"):
             with np.errstate(over="ignore"):
                 total = float(np.einsum("ukk->", record.moments.between(name, name)))
+            if total < 0:
+                raise TableError(
+                    "residual_uncertainty must be smaller than the scatter of the residuals, but "
+                    "it exceeds that: there is no drive left"
+                )
             if not SMALLEST < total < 1 / SMALLEST:
                 raise TableError(
                     f"the squares of all {name} must sum to between {SMALLEST:g} and "

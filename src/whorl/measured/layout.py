@@ -4,7 +4,8 @@ Wide form, one line a measurement: `residual_1 ... residual_m`, `velocity_1 ... 
 several samples are driven and read at the same time, `residual_1_1` is sample 1, output 1, and so
 on. Long form, one line an output: `measurement`, `output`, `residual`, `velocity`. `potential` may
 stand beside or instead of `residual`, `change` instead of `velocity`. Optional in both: `sample`,
-`repeat`, `uncertainty` (in wide form for the whole line, or one for each output). In wide form,
+`repeat`, `uncertainty` (in wide form for the whole line, or one for each output) and
+`residual_uncertainty` (one per line). In wide form,
 `input_i` and `column_l_i_j` may record the state: the network's inputs, and entry j of column i of
 layer l. Other columns are left alone.
 """
@@ -17,7 +18,8 @@ from whorl.measured.tables import TableError
 
 DRIVES = ("residual", "potential")
 ANSWERS = ("velocity", "change")
-KEYS = ("measurement", "output", "sample", "repeat")
+KEYS = ("measurement", "output", "sample", "repeat", "residual_uncertainty")
+BLUR = "residual_uncertainty"
 NUMBERED = re.compile(r"(residual|potential|velocity|change|uncertainty)_(\d+)(?:_(\d+))?")
 STATE = re.compile(r"(input)_(\d+)|(column)_(\d+)_(\d+)_(\d+)")
 
@@ -39,7 +41,7 @@ class Layout:
         columns = [name for names in self.roles.values() for name in names]
         return (
             columns
-            + [self.keys[key] for key in ("output", "repeat") if key in self.keys]
+            + [self.keys[key] for key in ("output", "repeat", BLUR) if key in self.keys]
             + list(self.state)
         )
 
@@ -83,7 +85,11 @@ def layout(names: Sequence[str]) -> Layout:
         )
     state = [name for name in names if STATE.fullmatch(name)]
     return Layout(
-        False, *shape, roles, {key: keys[key] for key in ("sample", "repeat") if key in keys}, state
+        False,
+        *shape,
+        roles,
+        {key: keys[key] for key in ("sample", "repeat", BLUR) if key in keys},
+        state,
     )
 
 

@@ -38,12 +38,10 @@ footer { color: var(--soft); font-size: .9rem; margin-top: 2rem; }
 @media print { body { background: none; } figure { break-inside: avoid; } }
 """
 FOOT = (
-    "Method: weighted least squares on the zero-sum directions; the test flips the signs of groups "
-    "of measurements, each freed of its own "
-    "symmetric fit, and is exact for any noise that is as likely to be positive as negative; "
-    "intervals are for 95 of 100 experiments, from "
-    "a wild bootstrap over independent units. It assumes that what was applied is known and that "
-    "the loop did not change meanwhile."
+    "Method: weighted least squares on the zero-sum directions, with an offset; that the loop is "
+    "symmetric is tested with random signs of independent units, that its eigenvalues are real by "
+    "the distance of their discriminants from zero; intervals are for 95 of 100 experiments. It "
+    "assumes that what was applied is known and that the loop did not change meanwhile."
 )
 
 
@@ -68,6 +66,19 @@ def write(finding: Finding, path: str | Path) -> Path:
 
 def render(finding: Finding) -> str:
     """The page as HTML."""
+    title = _safe(words.headline(finding))
+    return (
+        "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'><meta name='viewport' "
+        "content='width=device-width, initial-scale=1'>"
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"><meta name="referrer" '
+        'content="no-referrer">'
+        f"<title>{title}</title><style>{STYLE}</style></head>\n"
+        f"<body><main>{fragment(finding)}</main></body></html>\n"
+    )
+
+
+def fragment(finding: Finding) -> str:
+    """Words, table and pictures, for a page or for a cell of a notebook."""
     loop = finding.leading
     rows = "".join(
         f"<tr><th scope='row'>{_safe(name)}</th><td>{_safe(text)}</td></tr>"
@@ -81,18 +92,13 @@ def render(finding: Finding) -> str:
         if len(finding.loops) > 1
         else ""
     )
-    title = _safe(words.headline(finding))
     return (
-        "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'><meta name='viewport' "
-        "content='width=device-width, initial-scale=1'>"
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"><meta name="referrer" '
-        'content="no-referrer">'
-        f"<title>{title}</title><style>{STYLE}</style></head>\n"
-        f"<body><main><p class='source'>{_safe(source + whose)}</p>\n<h1>{title}</h1>\n"
-        "<p "
+        f"<p class='source'>{_safe(source + whose)}</p>\n"
+        f"<h1 style='border-left:.35em solid {finding.verdict.colour};padding-left:.5em'>"
+        f"{_safe(words.headline(finding))}</h1>\n<p "
         f"class='reason'>{_safe(words.reason(finding))}</p>\n<table><tbody>{rows}</tbody></table>\n"
         + (f"<div class='notes' role='note'>{notes}</div>\n" if notes else "")
-        + f"<div class='grid'>{shown}</div>\n<footer>{FOOT}</footer></main></body></html>\n"
+        + f"<div class='grid'>{shown}</div>\n<footer>{FOOT}</footer>"
     )
 
 

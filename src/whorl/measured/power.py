@@ -1,24 +1,24 @@
 r"""How small a turn would this experiment have seen, and how many repeats would a smaller one take?
 
-Let $u$ be the sum of the scores that a skew part of a given size would produce and $z$ what the
-noise adds to it. If the whole series of measurements is run $k$ times, the test sees $\sqrt{k}\,u +
-z$. Its power is the chance that this is larger than the noise alone is in one case of twenty. The
-noise is drawn from the leftovers of the fit; the turn is drawn in all directions, because nobody
-knows in which plane it will be.
+Experiments are drawn as the test draws them, with random signs of the enlarged leftovers, and a skew
+part of a given size is added to every unit. The power is the share of them whose statistic exceeds
+what the noise alone reaches in one case of twenty. If the whole series of measurements is run $k$
+times, what the skew part adds is $\sqrt{k}$ times as large against the same noise. The turn is drawn
+in all directions, because nobody knows in which plane it will be.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
 from scipy import stats
 
 from whorl.measured.estimate import Fit
-from whorl.measured.flips import Test, gathered, metric, scores
+from whorl.measured.flips import Scores, scores, shapes, studentised
 
-DRAWS = 2000
-TURNS = 50
+DRAWS = 800
+WIDE = 10  # directions from which on the power is that of equal noise
 MOST = 1e6  # times; nobody repeats a series more often
 
 
@@ -46,7 +46,6 @@ class Power:
 
 def power(
     fit: Fit,
-    test: Test,
     *,
     size: float = 0.1,
     chance: float = 0.8,
@@ -56,65 +55,92 @@ def power(
     """The power of the test against a skew part of `size` times the loop, and the repeats that
     would give it `chance`.
     """
-    signal, noise = _drawn(fit, test, seed)
-    whole = np.linalg.norm(fit.symmetric)
+    found, whole = _without(fit), fit.clean
+    quiet = fit.scatter <= 1e-9 * np.sqrt(fit.spread.sum() / max(fit.rows, 1))
+    if quiet or not whole:  # no noise, nothing to wait for
+        return Power(chance, size, 1.0, 1.0, 0.0)
+    tried = _experiments(fit, found, seed)
+    limit = np.quantile(tried(0.0), 1 - level)
 
     def of(share: float, times: float) -> float:
         reach = whole * share / np.sqrt(1 - share**2)
-        limit = np.quantile(np.sum(noise**2, axis=-1), 1 - level) * _blunt(
-            test.groups, times, level
-        )
-        return float(
-            np.mean(np.sum((np.sqrt(times) * reach * signal + noise) ** 2, axis=-1) >= limit)
-        )
+        blunt = _blunt(found.units, times, level)
+        return float(np.mean(tried(np.sqrt(times) * reach) >= limit * blunt))
 
-    if not np.any(noise) or not np.any(signal):  # no noise, nothing to wait for
-        return Power(chance, size, 1.0, 1.0, 0.0)
     times = (
         1.0
         if of(size, 1.0) >= chance
         else _first(lambda tried: of(size, tried) >= chance, 1.0, MOST)
     )
-    visible = _first(lambda tried: of(tried, 1.0) >= chance, 1e-9, 1 - 1e-9)
+    visible = _first(lambda tried: of(tried, 1.0) >= chance, 1e-6, 1 - 1e-6)
     return Power(chance, size, times, of(size, 1.0), min(visible, 1.0))
 
 
-def _drawn(
-    fit: Fit, test: Test, seed: int
-) -> tuple[Float[np.ndarray, "draws planes"], Float[np.ndarray, "draws planes"]]:
-    rng = np.random.default_rng([seed, 3])
-    gram, leftover = gathered(fit.gram, test.labels), gathered(fit.leftover, test.labels)
-    axes, weights = metric(fit.gram.sum(axis=0))
-    one, other = np.triu_indices(fit.rank, k=1)
-    # The fit has used up some of the noise.
-    noisy = scores(gram, leftover) / np.sqrt(max(1.0 - fit.rank / fit.rows, 0.1))
-    planes = (axes.T @ noisy @ axes)[:, one, other] * weights
-    noise = rng.standard_normal((DRAWS, test.groups)) @ planes
-    turns = np.zeros((TURNS, fit.rank, fit.rank))
-    turns[:, one, other] = rng.standard_normal((len(turns), len(one)))
-    turns = turns - turns.swapaxes(-1, -2)
-    turns /= np.linalg.norm(turns, axis=(-2, -1), keepdims=True)
-    seen = scores(gram, turns[:, None] @ gram).sum(axis=1)
-    signal = (axes.T @ seen @ axes)[:, one, other] * weights
-    return signal[np.arange(DRAWS) % len(turns)], noise
-
-
-def _blunt(groups: int, times: float, level: float) -> float:
-    # Few signs make a blunt test: the price is that of Student's t against the normal.
-    return float(
-        (stats.t.ppf(1 - level / 2, max(groups * times - 1, 1.0)) / stats.norm.ppf(1 - level / 2))
-        ** 2
+def _without(fit: Fit) -> Scores:
+    """The scores of the same experiment without the skew part that was found in it."""
+    calm = replace(
+        fit, cross=fit.cross - fit.skew @ fit.gram, answer=fit.answer - fit.drive @ fit.skew.T
     )
+    found = scores(calm)
+    # The skew part has taken some of the noise with it.
+    left = fit.rows * fit.rank - fit.rank * (fit.rank + 3) / 2
+    more = np.sqrt(left / max(left - fit.rank * (fit.rank - 1) / 2, 1.0))
+    return replace(found, noise=more * found.noise, fitted=more * found.fitted)
+
+
+def _experiments(fit: Fit, found: Scores, seed: int) -> Callable[[float], np.ndarray]:
+    """The statistic of many experiments with a skew part of a given size in random planes."""
+    rng = np.random.default_rng([seed, 3])
+    draws = int(np.clip(4e6 // max(found.noise.size, 1), 200, DRAWS))
+    flips = 2.0 * rng.integers(0, 2, (draws, found.units)) - 1.0
+    planes = found.noise.shape[1]
+    if fit.rank > WIDE:
+        one, other = np.triu_indices(fit.rank, k=1)
+        values = np.linalg.eigvalsh(fit.gram.sum(axis=0))
+        told = np.sqrt(values[one] * values[other] / (values[one] + values[other]))
+        turns = rng.standard_normal((draws, planes))
+        turns *= told / np.linalg.norm(turns, axis=1, keepdims=True)
+        noise = flips @ found.noise
+        return lambda reach: np.sum((noise + np.sqrt(2.0) * reach * turns) ** 2, axis=1)
+    turns = np.zeros((draws, fit.rank, fit.rank))
+    one, other = np.triu_indices(fit.rank, k=1)
+    turns[:, one, other] = rng.standard_normal((draws, planes))
+    turns -= turns.swapaxes(1, 2)
+    turns /= np.linalg.norm(turns, axis=(1, 2), keepdims=True)
+    drawn = flips[:, :, None] * found.noise
+    drawn -= np.einsum("upk,fk->fup", found.mixed, flips @ found.fitted, optimize=True)
+    added = _told(fit, turns)
+    return lambda reach: studentised(drawn + reach * added)
+
+
+def _told(
+    fit: Fit, turns: Float[np.ndarray, "draws n n"]
+) -> Float[np.ndarray, "draws units planes"]:
+    """What skew parts add to the score of each unit, after the symmetric fit has taken its share."""
+    one, other = np.triu_indices(fit.rank, k=1)
+    planes = [
+        scores(replace(fit, cross=odd @ fit.gram, answer=fit.drive @ odd.T)).seen
+        for odd in shapes(fit.rank)[1]
+    ]
+    return np.einsum("fp,pus->fus", turns[:, one, other], np.stack(planes), optimize=True)
+
+
+def _blunt(units: int, times: float, level: float) -> float:
+    # More units make a sharper test: the price is that of Student's t.
+    now, then = (
+        stats.t.ppf(1 - level / 2, max(units * factor - 1, 1.0)) ** 2 for factor in (1.0, times)
+    )
+    return float(then / now)
 
 
 def _first(enough: Callable[[float], bool], low: float, high: float) -> float:
-    """The smallest value, to one part in a thousand, for which `enough` holds.
+    """The smallest value, to one part in a hundred, for which `enough` holds.
 
     Infinite where it does not hold at `high`.
     """
     if not enough(high):
         return float("inf")
-    while high / low > 1.001:
+    while high / low > 1.01:
         middle = np.sqrt(low * high)
         low, high = (low, middle) if enough(middle) else (middle, high)
     return float(high)

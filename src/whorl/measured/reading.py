@@ -10,7 +10,7 @@ import numpy as np
 
 from whorl import _check
 from whorl.measured.intake import Intake, Measurements, Rows
-from whorl.measured.layout import DRIVES, Layout, layout
+from whorl.measured.layout import BLUR, DRIVES, Layout, layout
 from whorl.measured.tables import Batch, Table, TableError
 
 Numbers = Any  # whatever NumPy can make an array of numbers from
@@ -55,6 +55,7 @@ def collect(
     sample: Sequence[Any] | np.ndarray | None = None,
     repeat: Numbers | None = None,
     uncertainty: Numbers | None = None,
+    residual_uncertainty: float = 0.0,
     time_scale: float = 1.0,
 ) -> Measurements:
     """Take measurements from arrays.
@@ -68,14 +69,14 @@ def collect(
         >>> measured.collect(residuals, velocities).rows
         36
     """
-    velocity = _array("velocities", velocities)
+    velocity = array("velocities", velocities)
     if velocity.ndim not in (2, 3):
         raise ValueError(
             "velocities must have shape (rows, outputs) or (rows, samples, outputs), but the "
             f"shape is {velocity.shape}"
         )
     drives = {
-        name: _array(argument, value, velocity.shape)
+        name: array(argument, value, velocity.shape)
         for name, argument, value in (
             ("residual", "residuals", residuals),
             ("potential", "potentials", potentials),
@@ -98,13 +99,14 @@ def collect(
         raise ValueError(
             f"sample must have one label a row, {rows}, but its shape is {labels.shape}"
         )
-    runs = None if repeat is None else _array("repeat", repeat, (rows,))
+    runs = None if repeat is None else array("repeat", repeat, (rows,))
     precision = None if uncertainty is None else _precision(uncertainty, velocity.shape)
     intake = Intake(samples, outputs, tuple(drives), _scale(time_scale))
     try:
         fields = {name: value.reshape(cube) for name, value in drives.items()}
         if rows:
-            intake.add(Rows(velocity.reshape(cube), fields, precision, labels, runs))
+            noisy = np.broadcast_to(array("residual_uncertainty", residual_uncertainty), (rows,))
+            intake.add(Rows(velocity.reshape(cube), fields, precision, labels, runs, blur=noisy))
         return intake.finish("")
     except TableError as fault:
         places = [
@@ -125,9 +127,9 @@ def _wide_rows(batch: Batch, plan: Layout) -> Rows:
     )
     drives = {role: fields[role].reshape(cube) for role in DRIVES if role in fields}
     state = {name: batch.columns[name] for name in plan.state}
-    return Rows(
-        fields["velocity"].reshape(cube), drives, fields.get("uncertainty"), sample, repeat, state
-    )
+    blur = batch.columns[BLUR] if BLUR in plan.keys else None
+    seen = fields["velocity"].reshape(cube)
+    return Rows(seen, drives, fields.get("uncertainty"), sample, repeat, state, blur)
 
 
 def _long(
@@ -244,7 +246,8 @@ class _Pattern:
         )
         sample = None if self.sample is not None or labels is None else labels[:: self.lines]
         repeat = batch.columns["repeat"][:: self.lines] if "repeat" in self.plan.keys else None
-        return Rows(velocity, drives, uncertainty, sample, repeat)
+        blur = batch.columns[BLUR][:: self.lines] if BLUR in self.plan.keys else None
+        return Rows(velocity, drives, uncertainty, sample, repeat, blur=blur)
 
     @contextmanager
     def counted(self, first: int) -> Iterator[None]:
@@ -289,7 +292,7 @@ def _scale(time_scale: float) -> float:
 
 
 def _precision(uncertainty: Numbers, shape: tuple[int, ...]) -> np.ndarray:
-    values = _array("uncertainty", uncertainty)
+    values = array("uncertainty", uncertainty)
     if values.shape not in ((), (shape[0],), shape):
         raise ValueError(
             "uncertainty must be one number, one a row or one a value, but its shape is "
@@ -302,7 +305,8 @@ def _precision(uncertainty: Numbers, shape: tuple[int, ...]) -> np.ndarray:
     )
 
 
-def _array(name: str, value: Numbers, shape: tuple[int, ...] | None = None) -> np.ndarray:
+def array(name: str, value: Numbers, shape: tuple[int, ...] | None = None) -> np.ndarray:
+    """A finite array of real numbers."""
     try:
         result = np.asarray(value)
     except ValueError as ragged:

@@ -23,6 +23,8 @@ BLOCK = 4 << 20  # bytes in one batch
 LABEL = 200  # bytes of a label
 COLUMNS = 10_000
 UNPACKED = 1 << 29  # bytes of one column in one row group of a Parquet file
+UNIT = re.compile(r"(.*?)\s*(?:\[(.*)\]|\((.*)\)|/\s*(\S+))")  # name [s], name (s), name / s
+COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
@@ -74,6 +76,8 @@ class Table:
             )
         self.parquet: bool = start == b"PAR1"
         self.delimiter: str = ","
+        self.point: str = "."
+        self.units: dict[str, str] = {}  # of columns whose names carry one
         self.names: list[str] = self._parquet_names() if self.parquet else self._header()
         twice = [name for name, count in Counter(self.names).items() if count > 1]
         if len(self.names) > COLUMNS:
@@ -169,13 +173,33 @@ class Table:
                 "not text of a reasonable length"
             )
         self.delimiter = max(",;\t", key=text.count)
+        self.point = self._decimal()
         try:
-            return [name.strip() for name in next(csv.reader([text], delimiter=self.delimiter), [])]
+            return [
+                self._named(name.strip())
+                for name in next(csv.reader([text], delimiter=self.delimiter), [])
+            ]
         except csv.Error as problem:
             raise ValueError(
                 f"{self.path}, line 1: the file must begin with one line of names, but it cannot "
                 "be read as CSV"
             ) from problem
+
+    def _named(self, name: str) -> str:
+        """The name of a column without its unit, which is kept."""
+        if not (parts := UNIT.fullmatch(name)):
+            return name
+        self.units[parts[1]] = next(unit for unit in parts.groups()[1:] if unit is not None)
+        return parts[1]
+
+    def _decimal(self) -> str:
+        """Whether the first rows write numbers with a comma, which only other separators allow."""
+        if self.delimiter == ",":
+            return "."
+        rows = [line.decode("utf-8", "replace") for _, line in itertools.islice(self._lines(), 20)]
+        cells = [cell.strip() for row in rows for cell in row.split(self.delimiter)]
+        commas = any(COMMA.fullmatch(cell) for cell in cells)
+        return "," if commas and not any("." in cell for cell in cells) else "."
 
     def _csv_batches(self, numbers: list[str], labels: list[str]) -> Iterator[Any]:
         types = dict.fromkeys(numbers, pa.float64()) | dict.fromkeys(labels, pa.string())
@@ -190,6 +214,7 @@ class Table:
                     column_types=types,
                     include_columns=[*numbers, *labels],
                     null_values=[],
+                    decimal_point=self.point,
                     strings_can_be_null=False,
                 ),
             )
@@ -205,7 +230,7 @@ class Table:
                 line = file.readline(LONGEST)
                 if not line:
                     return
-                if line.strip(b"\r\n") or len(self.names) == 1:
+                if line.strip(b"\r\n") or len(getattr(self, "names", ())) == 1:
                     yield number, line
 
     def _line(self, row: int) -> int:
@@ -235,7 +260,7 @@ class Table:
                     row=row,
                 )
             for place, name in places:
-                if not NUMBER.fullmatch(cells[place].strip()):
+                if not NUMBER.fullmatch(cells[place].strip().replace(self.point, ".")):
                     return TableError(_unreadable(cells[place]), row=row, column=name)
         return TableError("the file must be readable as CSV, but it is not", row=first)
 

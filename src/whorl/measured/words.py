@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from whorl.verdict import Verdict
+
 if TYPE_CHECKING:
     from whorl.measured.bootstrap import Interval
     from whorl.measured.diagnosis import Diagnosis
@@ -38,14 +40,19 @@ def verdict(finding: Finding) -> str:
 
 def headline(finding: Finding) -> str:
     """The verdict in one sentence."""
-    who = subject(finding)
+    who, unit = subject(finding), turn_unit(finding.time_unit)
     if not finding.can_turn:
         return f"This {who} cannot turn: two outputs leave one direction, and it takes two to turn."
-    if not finding.turns:
+    if finding.verdict == Verdict.RECIPROCAL:
         return f"This {who} shows no sign of turning."
-    if rate := finding.leading.rotation:
-        return f"This {who} turns, at {rate.estimate:.2g} {turn_unit(finding.time_unit)}."
-    return f"This {who} is not reciprocal. It has a skew part, but too small a one for its modes to rotate."
+    if finding.verdict == Verdict.TURNS:
+        rate = finding.turner.rotation
+        return f"This {who} turns, at {rate.estimate:.2g} {unit}." if rate else f"This {who} turns."
+    if finding.verdict == Verdict.GRADIENT:
+        return (
+            f"This {who} follows a gradient in another metric: not reciprocal, and no mode turns."
+        )
+    return f"This {who} is not reciprocal, and whether it turns is borderline."
 
 
 def turn_unit(time_unit: str) -> str:
@@ -62,8 +69,9 @@ def reason(finding: Finding) -> str:
     """What the verdict rests on."""
     if not finding.can_turn:
         return "There is nothing to test. Drive several samples together to see whether they turn into each other."
-    if finding.turns:
-        return f"That it is reciprocal is rejected: p = {finding.p:.2g}, and {finding.alpha:g} was the limit."
+    if finding.verdict != Verdict.RECIPROCAL:
+        rejected = f"That it is reciprocal is rejected: p = {finding.p:.2g}, below the limit {finding.alpha:g}."
+        return f"{rejected} {_spectrum(finding)}"
     reach = finding.leading.power
     seen = (
         f" A skew part of {reach.visible:.2g} of the loop would have been seen in four cases of "
@@ -72,6 +80,25 @@ def reason(finding: Finding) -> str:
         else ""
     )
     return f"That it is reciprocal is not rejected: p = {finding.p:.2g}, above the limit {finding.alpha:g}.{seen}"
+
+
+def _spectrum(finding: Finding) -> str:
+    """What the second boundary says: real or complex eigenvalues."""
+    loop = finding.turner
+    if loop.order.suspect:
+        amount, what = min(
+            (loop.order.memory, "memory of the row before"), (loop.order.drift, "drift per repeat")
+        )
+        return f"But a {what} of {amount:.1%} would explain it: apply the residuals in a balanced order."
+    assert loop.turning is not None
+    if finding.verdict == Verdict.TURNS:
+        return f"So is that its modes decay straight: p = {loop.turning.real:.2g}."
+    if finding.verdict == Verdict.GRADIENT:
+        return f"So is that a mode turns: p = {loop.turning.complex:.2g}."
+    return (
+        "Its modes meet within the noise: "
+        f"p = {loop.turning.real:.2g} for real, {loop.turning.complex:.2g} for complex eigenvalues."
+    )
 
 
 def details(finding: Finding, loop: Loop) -> list[tuple[str, str]]:
@@ -83,26 +110,35 @@ def details(finding: Finding, loop: Loop) -> list[tuple[str, str]]:
         max(decays, key=lambda rate: rate.estimate),
     )
     lines = [
-        ("skew part", f"{_range(spans.skewness)} of the loop"),
-        ("index", f"{_range(spans.index)}; 1 is reciprocal, 0 only turns"),
+        ("skew part", f"{ranged(spans.skewness)} of the loop"),
+        ("index", f"{ranged(spans.index)}; 1 is reciprocal, 0 only turns"),
         (
             "rotation",
-            f"{_range(loop.rotation)} {turn_unit(unit)}"
+            f"{ranged(loop.rotation)} {turn_unit(unit)}"
             if loop.rotation
-            else "none: every mode decays straight",
+            else "none in the estimate",
         ),
         (
             "decay",
-            f"{_range(slow)}"
-            + (f" to {_range(fast)}" if fast is not slow else "")
+            f"{ranged(slow)}"
+            + (f" to {ranged(fast)}" if fast is not slow else "")
             + f" per {unit}; {_grows(loop)}",
         ),
+        *_metric(finding, loop),
         ("measured", _measured(finding, loop)),
         ("mass", _mass(loop, finding.alpha)),
     ]
     if loop.test is not None and loop.power is not None:
         lines += [("test", _test(loop)), ("power", _power(loop))]
     return lines + [("origin", text) for text in origin(loop.diagnosis, finding.alpha)]
+
+
+def _metric(finding: Finding, loop: Loop) -> list[tuple[str, str]]:
+    """The metric in which a loop that is not symmetric descends."""
+    if finding.verdict != Verdict.GRADIENT or (metric := loop.spectrum.metric) is None:
+        return []
+    condition = np.linalg.cond(metric)
+    return [("metric", f"the closest to the identity has condition number {condition:.2g}")]
 
 
 def origin(diagnosis: Diagnosis | None, alpha: float) -> list[str]:
@@ -169,11 +205,23 @@ def _worries(finding: Finding, loop: Loop) -> list[str]:
         said.append(
             f"the velocities scatter {fit.scatter:.2g} times as much as the stated uncertainty"
         )
-    if loop.test is not None and loop.test.retained < 0.5:
+    seen = loop.order.seen(finding.alpha)
+    if "offset" in seen:
+        size = np.linalg.norm(fit.offset)
         said.append(
-            f"the order of the measurements lets the test use {loop.test.retained:.0%} of the "
-            "information; repeat whole series"
+            f"the outputs move at {size:.2g} without any residual (p = {loop.order.p['offset']:.2g}); "
+            "the offset was fitted and taken out"
         )
+    for name, what in (
+        ("memory", "remember the row before"),
+        ("drift", "drift over the measurements"),
+        ("drift within repeats", "drift within each repeat"),
+    ):
+        if name in seen:
+            said.append(
+                f"the velocities {what} (p = {loop.order.p[name]:.2g}): apply the residuals in a "
+                "balanced order, as --template does"
+            )
     return said
 
 
@@ -225,7 +273,7 @@ def _test(loop: Loop) -> str:
     test = loop.test
     assert test is not None
     units = "repeats" if loop.record.by_repeat else "measurements"
-    return f"signs of {test.groups} groups of {units}, exact for any symmetric noise; {min(test.retained, 1):.0%} of the information used"
+    return f"random signs of {test.units} {units}, {test.draws} experiments; offset and symmetric part fitted"
 
 
 def _power(loop: Loop) -> str:
@@ -244,11 +292,16 @@ def _power(loop: Loop) -> str:
 
 
 def _grows(loop: Loop) -> str:
-    values = np.linalg.eigvalsh(loop.fit.symmetric)
-    return "every residual decays at once" if values[0] >= 0 else "some residuals grow at first"
+    growth = loop.spectrum.growth
+    if growth.rate <= 0:
+        return "every residual decays at once"
+    if not np.isfinite(growth.factor):
+        return "some residuals grow without bound"
+    return f"some residuals grow at first, to {growth.factor:.2g} times their size"
 
 
-def _range(interval: Interval | None) -> str:
+def ranged(interval: Interval | None) -> str:
+    """An interval as a phrase."""
     if interval is None:
         return "none"
     # Two digits of the interval's width are enough; what lies below is noise.
@@ -261,10 +314,12 @@ def _range(interval: Interval | None) -> str:
 
 def numbers(finding: Finding) -> dict[str, Any]:
     """Everything in the verdict, as plain values; what is infinite or undefined is null."""
-    outcome = "turns" if finding.turns else "reciprocal" if finding.can_turn else "cannot turn"
     return {
         "source": finding.source,
-        "verdict": outcome,
+        "verdict": str(finding.verdict),
+        "code": finding.verdict.code,
+        "colour": finding.verdict.colour,
+        "can_turn": finding.can_turn,
         "headline": headline(finding),
         "p": finding.p if finding.can_turn else None,
         "alpha": finding.alpha,
@@ -285,10 +340,20 @@ def _loop(loop: Loop) -> dict[str, Any]:
         "rows": loop.record.rows,
         "repeats": loop.record.repeats or None,
         "p": loop.p if test else None,
-        "skewness": _three(spans.skewness),
-        "index": _three(spans.index),
+        "p_real": loop.turning.real if loop.turning else None,
+        "p_complex": loop.turning.complex if loop.turning else None,
+        "offset": (lift @ fit.offset).tolist(),
+        "metric": _lifted(loop),
+        "growth": _growth(loop),
+        "order": {
+            "p": dict(loop.order.p),
+            "memory": _finite(loop.order.memory),
+            "drift": _finite(loop.order.drift),
+        },
+        "skewness": three(spans.skewness),
+        "index": three(spans.index),
         "modes": [
-            {"decay": _three(mode.decay), "rotation": _three(mode.rotation)} for mode in spans.modes
+            {"decay": three(mode.decay), "rotation": three(mode.rotation)} for mode in spans.modes
         ],
         "loop": (lift @ fit.loop @ lift.T).tolist(),
         "symmetric": (lift @ fit.symmetric @ lift.T).tolist(),
@@ -298,11 +363,29 @@ def _loop(loop: Loop) -> dict[str, Any]:
         "condition": fit.condition,
         "scatter": fit.scatter,
         "mass": {"share": loop.mass.share, "p": loop.mass.p, "offset": loop.mass.offset},
-        "test": {"groups": test.groups, "retained": test.retained, "smallest_p": test.smallest}
-        if test
-        else None,
+        "test": {"units": test.units, "draws": test.draws} if test else None,
         "power": _reach(reach, loop.record.repeats) if reach else None,
         "origin": _origin(loop.diagnosis),
+    }
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _lifted(loop: Loop) -> list[list[float]] | None:
+    """The metric of the estimate over the zero-sum coordinates, where there is one."""
+    metric = loop.spectrum.metric if loop.fit.rank > 1 else None
+    return None if metric is None else (loop.fit.basis @ metric @ loop.fit.basis.T).tolist()
+
+
+def _growth(loop: Loop) -> dict[str, Any]:
+    growth = loop.spectrum.growth
+    return {
+        "rate": growth.rate,
+        "factor": _finite(growth.factor),
+        "time": _finite(growth.time),
+        "direction": (loop.fit.basis @ growth.largest).tolist(),
     }
 
 
@@ -324,7 +407,7 @@ def _origin(diagnosis: Diagnosis | None) -> dict[str, Any] | None:
         return None
     seen = diagnosis.response
     response = (
-        {"p": seen.p, "skewness": seen.skewness, "adjoint_share": _three(seen.adjoint)}
+        {"p": seen.p, "skewness": seen.skewness, "adjoint_share": three(seen.adjoint)}
         if seen
         else None
     )
@@ -335,5 +418,6 @@ def _origin(diagnosis: Diagnosis | None) -> dict[str, Any] | None:
     return {"response": response, **models, "favoured": diagnosis.favoured}
 
 
-def _three(interval: Interval) -> dict[str, float]:
+def three(interval: Interval) -> dict[str, float]:
+    """An interval as plain numbers."""
     return {"estimate": interval.estimate, "low": interval.low, "high": interval.high}

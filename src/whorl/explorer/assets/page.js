@@ -110,6 +110,8 @@
   const instant = channel("instant", (answer) => {
     for (const [name, figure] of Object.entries(answer.figures)) draw(name, figure);
     $("verdicts").replaceChildren(...answer.verdicts.filter(Boolean).map(verdict));
+    const first = $("verdicts").querySelector("p"); // the word about the loop carries the colour that the library gives it
+    if (first && answer.colour) { first.style.borderLeft = `4px solid ${answer.colour}`; first.style.paddingLeft = ".5rem"; }
   });
   // The library prints a verdict and then, indented, a name and what it is: here as a heading and a short table.
   function verdict(text) {

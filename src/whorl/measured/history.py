@@ -1,0 +1,387 @@
+"""Time series from a file or from arrays to a verdict in words.
+
+A table of series has a column `time` and columns `state_1 ...` (or `output_1 ...`), one line per
+sample. `run` tells runs apart; without it a run ends where time goes back. `phase` names the task
+that is on: each phase has a loop and an operating point of its own. A gap of more than three usual
+steps ends a stretch, and nothing is assumed across it.
+"""
+
+import html
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from whorl import _check
+from whorl.measured import series, words
+from whorl.measured.bootstrap import Interval, Intervals
+from whorl.measured.reading import array
+from whorl.measured.series import Arrow, Course, Run
+from whorl.measured.tables import Table, TableError
+from whorl.measured.turning import Turning
+from whorl.verdict import Verdict
+
+STATE = re.compile(r"(?:state|output)_(\d+)")
+MOST = 12  # states; the unknowns are their square
+ROWS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Phase:
+    """What was found while one task was on, or in the whole series where there is but one."""
+
+    name: str
+    course: Course
+    verdict: Verdict
+    p: float  # of "reciprocal"
+    turning: Turning
+    intervals: Intervals
+    arrow: Arrow | None  # of runs that stay where they are
+    effects: dict[str, float]
+    aliased: bool
+
+
+@dataclass(frozen=True)
+class History:
+    """What time series of a learner say. Print it.
+
+    Examples:
+        >>> from whorl import measured
+        >>> rng, times = np.random.default_rng(0), np.arange(30) * 0.1
+        >>> starts = rng.standard_normal((10, 2))
+        >>> decay = np.exp(-times)[:, None] * starts[:, None, :]
+        >>> noisy = decay + 0.01 * rng.standard_normal(decay.shape)
+        >>> found = measured.follow(np.tile(times, 10), noisy.reshape(300, 2))
+        >>> found.verdict, len(found.phases)
+        ('reciprocal', 1)
+    """
+
+    source: str
+    phases: tuple[Phase, ...]
+    areas: tuple[Interval, ...]  # of the closed cycles of a learner whose tasks alternate
+    alpha: float
+    time_unit: str
+
+    @property
+    def verdict(self) -> Verdict:
+        """The finding in a word: that of the phase that is farthest from reciprocal."""
+        order = (Verdict.TURNS, Verdict.BORDERLINE, Verdict.GRADIENT, Verdict.RECIPROCAL)
+        found = {phase.verdict for phase in self.phases}
+        return next(word for word in order if word in found)
+
+    @property
+    def turns(self) -> bool:
+        """Whether a mode surely rotates."""
+        return self.verdict == Verdict.TURNS
+
+    def __str__(self) -> str:
+        lines = [_headline(self)]
+        for phase in self.phases:
+            lines.append("")
+            if phase.name:
+                lines.append(f"  Phase {phase.name}: {phase.verdict}.")
+            lines += [f"  {name:<11}{text}" for name, text in _details(self, phase)]
+        if self.areas:
+            lines += ["", f"  {'area':<11}{_areas(self)}"]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """The same as a table, where a notebook shows it."""
+        rows = "".join(
+            f"<tr><th>{html.escape(f'{phase.name} {name}'.strip())}</th><td>{html.escape(text)}</td></tr>"
+            for phase in self.phases
+            for name, text in _details(self, phase)
+        )
+        return (
+            f"<p style='border-left:.35em solid {self.verdict.colour};padding-left:.5em'>"
+            f"{html.escape(_headline(self))}</p><table>{rows}</table>"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same for machines."""
+        return {
+            "source": self.source,
+            "verdict": str(self.verdict),
+            "code": self.verdict.code,
+            "colour": self.verdict.colour,
+            "headline": _headline(self),
+            "alpha": self.alpha,
+            "time_unit": self.time_unit,
+            "areas": [words.three(one) for one in self.areas],
+            "phases": [_numbers(phase) for phase in self.phases],
+        }
+
+
+def follow(
+    time: Any,
+    state: Any,
+    *,
+    run: Any = None,
+    phase: Any = None,
+    alpha: float = 0.05,
+    time_unit: str = "unit time",
+    source: str = "",
+) -> History:
+    """Judge time series given as arrays.
+
+    Args:
+        time: when each sample was taken `(rows,)`.
+        state: outputs or learning degrees of freedom `(rows, n)`.
+        run: a label per row; without it a run ends where time goes back.
+        phase: a label per row, of the task that was on.
+        alpha: the chance of a false alarm that is accepted.
+        time_unit: the name of the unit of time, for words only.
+        source: where the series came from, for words only.
+
+    Examples:
+        >>> from whorl import measured
+        >>> times = np.arange(60) * 0.1
+        >>> spiral = np.exp(-0.3 * times) * np.array([np.cos(times), np.sin(times)])
+        >>> noisy = spiral.T + 0.001 * np.random.default_rng(0).standard_normal((60, 2))
+        >>> measured.follow(times, noisy).verdict
+        'turns'
+    """
+    if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 < alpha < 1:
+        raise ValueError(f"alpha must lie between 0 and 1, but it is {_check.shown(alpha)}")
+    when, where = array("time", time), array("state", state)
+    if (when.ndim, where.ndim) != (1, 2):
+        shapes = f"{when.shape} and {where.shape}"
+        raise ValueError(f"time and state must have 1 and 2 axes, but their shapes are {shapes}")
+    if len(when) != len(where):
+        raise ValueError(f"state must have one row per time, {len(when)}, but it has {len(where)}")
+    if not 1 <= where.shape[1] <= MOST:
+        raise ValueError(f"state must have 1 to {MOST} columns, but it has {where.shape[1]}")
+    labels = {
+        name: None if given is None else _check.numpy(name, given).astype(str)
+        for name, given in (("run", run), ("phase", phase))
+    }
+    for name, given in labels.items():
+        if given is not None and given.shape != when.shape:
+            raise ValueError(
+                f"{name} must have one label per row, {len(when)}, but its shape is {given.shape}"
+            )
+    found = _phases(when, where, labels["run"], labels["phase"], alpha)
+    areas = _cycles(where, labels["run"], labels["phase"])
+    return History(source, found, areas, float(alpha), time_unit)
+
+
+def is_series(names: Sequence[str]) -> bool:
+    """Whether the names of a table's columns are those of a series."""
+    return "time" in names and not any(name.startswith(("residual", "potential")) for name in names)
+
+
+def read_series(path: str | Path, *, alpha: float = 0.05, time_unit: str | None = None) -> History:
+    """Judge time series from a CSV or Parquet file.
+
+    The unit of time is that in the header, such as `time [s]`, unless it is given.
+
+    Examples:
+        >>> from whorl import measured
+        >>> print(measured.read_series("examples/relaxations.csv").verdict)
+        turns
+    """
+    table = Table(path)
+    try:
+        columns = sorted(
+            (int(match[1]), name) for name in table.names if (match := STATE.fullmatch(name))
+        )
+        if "time" not in table.names:
+            raise TableError("the table must have a column time, but there is none", row=None)
+        if [number for number, _ in columns] != list(range(1, len(columns) + 1)) or not columns:
+            there = ", ".join(name for name in table.names[:6])
+            raise TableError(
+                "the table must have columns state_1, state_2 ... without gaps, but it has "
+                f"{_check.plain(there)}"
+            )
+        wanted = ["time", *(name for _, name in columns)]
+        labels = [name for name in ("run", "phase") if name in table.names]
+        batches = list(table.batches(wanted, labels))
+        if not batches:
+            raise TableError("the table must have samples, but it has none", row=0)
+        given = {
+            name: np.concatenate([b.columns[name] for b in batches]) for name in (*wanted, *labels)
+        }
+        if len(given["time"]) > ROWS:
+            raise TableError(f"the table must have at most {ROWS} samples, but it has more")
+        state = np.stack([given[name] for name in wanted[1:]], axis=1)
+    except TableError as fault:
+        raise table.named(fault) from None
+    try:
+        return follow(
+            given["time"],
+            state,
+            run=given.get("run"),
+            phase=given.get("phase"),
+            alpha=alpha,
+            time_unit=time_unit or table.units.get("time", "unit time"),
+            source=str(path),
+        )
+    except ValueError as refusal:
+        raise ValueError(f"{table.path}: {refusal}") from None
+
+
+def _phases(
+    time: np.ndarray,
+    state: np.ndarray,
+    run: np.ndarray | None,
+    phase: np.ndarray | None,
+    alpha: float,
+) -> tuple[Phase, ...]:
+    if phase is None:
+        return (_phase("", series.runs(time, state, run), alpha),)
+    both = phase if run is None else np.char.add(np.char.add(run, "\0"), phase)
+    stretches = np.split(np.arange(len(time)), np.flatnonzero(both[1:] != both[:-1]) + 1)
+    found = []
+    for name in dict.fromkeys(phase.tolist()):
+        own = [rows for rows in stretches if phase[rows[0]] == name]
+        try:
+            pieces = [part for rows in own for part in series.runs(time[rows], state[rows])]
+            found.append(_phase(_check.plain(str(name)), pieces, alpha))
+        except ValueError as refusal:
+            raise ValueError(f"phase {_check.plain(str(name))}: {refusal}") from None
+    return tuple(found)
+
+
+def _phase(name: str, found: list[Run], alpha: float) -> Phase:
+    course = series.follow(found)
+    verdict, p, spun = series.judged(course, alpha)
+    spread = series.intervals(course, zero=p > alpha)
+    still = series.stationary(found, course) and course.rank > 1 and len(course.left) >= 50
+    return Phase(
+        name,
+        course,
+        verdict,
+        p,
+        spun,
+        spread,
+        series.arrow(course) if still else None,
+        series.effects(course, still=still),
+        series.aliased(course, spread),
+    )
+
+
+def _cycles(
+    state: np.ndarray, run: np.ndarray | None, phase: np.ndarray | None
+) -> tuple[Interval, ...]:
+    """The area of every whole cycle of the tasks, in the plane of the first two states."""
+    if phase is None or state.shape[1] < 2:
+        return ()
+    first = phase[0]
+    begins = np.r_[True, (phase[1:] == first) & (phase[:-1] != first)]
+    if run is not None:
+        begins[1:] |= run[1:] != run[:-1]
+    pieces = np.split(state[:, :2], np.flatnonzero(begins)[1:])
+    return tuple(series.area(piece) for piece in pieces if len(piece) >= 6)
+
+
+def _headline(history: History) -> str:
+    if len(history.phases) > 1:
+        said = ", ".join(f"{phase.name}: {phase.verdict}" for phase in history.phases)
+        return f"This learner in each phase: {said}."
+    (phase,) = history.phases
+    rates = [mode.rotation for mode in phase.intervals.modes]
+    return {
+        Verdict.RECIPROCAL: "This learner shows no sign of turning.",
+        Verdict.GRADIENT: "This learner follows a gradient in another metric: not reciprocal, and no mode turns.",
+        Verdict.TURNS: f"This learner turns, at {max(rate.estimate for rate in rates):.2g} {words.turn_unit(history.time_unit)}.",
+    }.get(phase.verdict, "This learner is not reciprocal, and whether it turns is borderline.")
+
+
+def _details(history: History, phase: Phase) -> list[tuple[str, str]]:
+    course, unit = phase.course, history.time_unit
+    decays = [mode.decay for mode in phase.intervals.modes]
+    fastest = max((mode.rotation for mode in phase.intervals.modes), key=lambda one: one.estimate)
+    given = course.steps
+    even = "even" if np.ptp(given.gap) <= series.EVEN * np.median(given.gap) else "uneven"
+    lines = [
+        (
+            "reciprocal",
+            f"p = {phase.p:.2g}; real eigenvalues p = {phase.turning.real:.2g}, complex p = {phase.turning.complex:.2g}",
+        ),
+        ("skew part", f"{words.ranged(phase.intervals.skewness)} of the loop"),
+        ("decay", " and ".join(words.ranged(one) for one in decays[:4]) + f" per {unit}"),
+        (
+            "rotation",
+            f"{words.ranged(fastest)} {words.turn_unit(unit)}"
+            if fastest.estimate > 0
+            else "none in the estimate",
+        ),
+        (
+            "measured",
+            f"{len(given.now)} steps of {np.median(given.gap):.3g} {unit}, {even}, in {given.units} independent stretches",
+        ),
+    ]
+    if phase.arrow is not None:
+        lines += _arrow(phase.arrow, unit)
+    if phase.aliased:
+        lines.append(
+            (
+                "note",
+                "a mode may turn by more than half a cycle between samples, or be lost by then: sample more often",
+            )
+        )
+    lines += [
+        ("note", f"{name} is seen (p = {p:.2g}): one linear loop is not the whole story")
+        for name, p in phase.effects.items()
+        if p <= history.alpha / len(phase.effects)
+    ]
+    return lines
+
+
+def _arrow(arrow: Arrow, unit: str) -> list[tuple[str, str]]:
+    lines = [
+        (
+            "balance",
+            f"detailed balance {'is rejected' if arrow.p <= 0.05 else 'is not rejected'}: p = {arrow.p:.2g}",
+        )
+    ]
+    top = int(np.argmax(np.abs(arrow.area)))
+    seen = Interval(*(float(arrow.area[top] + k * arrow.spread[top]) for k in (0, -1, 1)))
+    lines.append(("area", f"{words.ranged(seen)} enclosed per {unit}"))
+    if arrow.entropy is not None:
+        lines.append(("entropy", f"{words.ranged(arrow.entropy)} produced per {unit}"))
+    return lines
+
+
+def _areas(history: History) -> str:
+    if len(history.areas) == 1:
+        return f"{words.ranged(history.areas[0])} enclosed by the cycle"
+    from scipy import stats
+
+    sizes = np.array([one.estimate for one in history.areas])
+    wide = stats.t.ppf(0.975, len(sizes) - 1) * sizes.std(ddof=1) / np.sqrt(len(sizes))
+    mean = float(sizes.mean())
+    return f"{words.ranged(Interval(mean, mean - wide, mean + wide))} per cycle, over {len(sizes)} cycles"
+
+
+def _numbers(phase: Phase) -> dict[str, Any]:
+    course, arrow = phase.course, phase.arrow
+    return {
+        "phase": phase.name or None,
+        "verdict": str(phase.verdict),
+        "p": phase.p,
+        "p_real": phase.turning.real,
+        "p_complex": phase.turning.complex,
+        "loop": course.loop.tolist(),
+        "rest": course.rest.tolist(),
+        "skewness": words.three(phase.intervals.skewness),
+        "modes": [
+            {"decay": words.three(mode.decay), "rotation": words.three(mode.rotation)}
+            for mode in phase.intervals.modes
+        ],
+        "steps": len(course.left),
+        "units": course.steps.units,
+        "aliased": phase.aliased,
+        "effects": phase.effects,
+        "arrow": None
+        if arrow is None
+        else {
+            "p": arrow.p,
+            "area": arrow.area.tolist(),
+            "spread": arrow.spread.tolist(),
+            "entropy": words.three(arrow.entropy) if arrow.entropy else None,
+        },
+    }

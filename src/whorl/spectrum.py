@@ -1,0 +1,267 @@
+r"""What the flow $\dot e = -Re$ of a square matrix does: whether it turns, and what it descends.
+
+*Real and diagonalisable* is the same as *symmetric in another metric*: with $R = V\Lambda V^{-1}$,
+every $G = V^{-\mathsf T}PV^{-1}$ with $P > 0$ that commutes with $\Lambda$ makes $GR$ symmetric,
+and the flow descends $\frac12 e^\mathsf{T}GRe$ in the metric $G$. These $G$ form a flat or at least
+totally geodesic piece of the cone of positive definite matrices, so the one whose affine-invariant
+distance $\lVert\log G\rVert_F$ from the identity is least exists, is unique, and is found by descent.
+
+*How much may be believed.* Each eigenvalue is known up to its condition number times the error of
+the matrix. Eigenvalues whose discs overlap are judged together, on their invariant subspace: a
+multiple of the identity there is a repeated eigenvalue, anything else is defective as far as can be
+told. A disc that does not reach the real axis holds a mode that surely turns.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from jaxtyping import Complex, Float
+from scipy import linalg, optimize
+
+from whorl.verdict import Verdict
+
+Matrix = Float[np.ndarray, "n n"]
+TIMES = 120  # instants at which the growth of a flow is first looked at
+STEPS = 500
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """The spectrum of a matrix that is known up to `error`, a share of its Frobenius norm."""
+
+    matrix: Matrix
+    error: float
+
+    @cached_property
+    def size(self) -> float:
+        """The Frobenius norm."""
+        return float(np.linalg.norm(self.matrix))
+
+    @cached_property
+    def _eigen(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Eigenvalues, their condition numbers and the right eigenvectors."""
+        scale = self.size or 1.0  # very large and very small entries spoil LAPACK's balancing
+        decomposed: Any = linalg.eig(self.matrix / scale, left=True, right=True)
+        values, left, right = decomposed
+        overlap = np.abs(np.sum(np.conj(left) * right, axis=0))
+        return scale * values, 1.0 / np.maximum(overlap, 1e-300), right
+
+    @property
+    def values(self) -> Complex[np.ndarray, "n"]:
+        """The eigenvalues: slowest decay first, and of a pair the negative rotation first."""
+        values = self._eigen[0].astype(complex)
+        return values[np.lexsort((np.imag(values), np.real(values)))]
+
+    @cached_property
+    def radii(self) -> Float[np.ndarray, "n"]:
+        """How far each eigenvalue may lie from where it was found."""
+        # A real matrix moves two conjugate eigenvalues at once, which takes the root of two more.
+        # Elsner's bound holds where eigenvectors are parallel and the first order says nothing.
+        farthest = 2.0 * (self.error / 2.0) ** (1.0 / max(len(self.matrix), 1))
+        return np.minimum(self._eigen[1] * self.error / np.sqrt(2.0), farthest) * self.size
+
+    @cached_property
+    def clusters(self) -> list[np.ndarray]:
+        """Eigenvalues that cannot be told apart, by their places."""
+        values, radii = self._eigen[0], self.radii
+        apart = np.abs(values[:, None] - values[None, :])
+        near = apart <= radii[:, None] + radii[None, :]
+        groups: list[set[int]] = []
+        for row in near:
+            mine = {int(at) for at in np.flatnonzero(row)}
+            mine = mine.union(*(group for group in groups if group & mine))
+            groups = [group for group in groups if not group & mine] + [mine]
+        return [np.array(sorted(group)) for group in groups]
+
+    def turning(self, cluster: np.ndarray) -> bool:
+        """Whether the eigenvalues of a cluster surely are not real."""
+        reach = np.imag(self._eigen[0][cluster])
+        radii = self.radii[cluster]
+        return bool((reach > radii).all() or (reach < -radii).all())
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """Gradient in another metric, turns, or borderline; symmetric or not is not asked here."""
+        if any(self.turning(cluster) for cluster in self.clusters):
+            return Verdict.TURNS
+        # Near a defective matrix an error moves eigenvalues by its root, and with it the frame.
+        sound = self.frame is not None and np.linalg.cond(self.frame[0]) ** 2 * self.error < 1.0
+        return Verdict.GRADIENT if sound else Verdict.BORDERLINE
+
+    @cached_property
+    def frame(self) -> tuple[Matrix, list[np.ndarray]] | None:
+        """A real basis in which the matrix is diagonal, and which of its columns share a value.
+
+        None where there is none, as far as can be told.
+        """
+        columns, shared, start = [], [], 0
+        for cluster in self.clusters:
+            basis = self._real_basis(cluster)
+            if basis is None:
+                return None
+            columns.append(basis)
+            shared.append(np.arange(start, start + basis.shape[1]))
+            start += basis.shape[1]
+        return np.concatenate(columns, axis=1), shared
+
+    def _real_basis(self, cluster: np.ndarray) -> np.ndarray | None:
+        values, _conditions, right = self._eigen
+        if len(cluster) == 1:
+            vector = right[:, cluster[0]]
+            turned = vector * np.conj(vector[np.argmax(np.abs(vector))])
+            return (np.real(turned) / np.linalg.norm(np.real(turned)))[:, None]
+        centre = complex(np.mean(values[cluster]))
+        if len(cluster) == len(values):
+            basis, block = np.eye(len(values)), self.matrix
+        else:
+            chosen = values[cluster]
+            ordered: Any = linalg.schur(
+                self.matrix.astype(complex),
+                output="complex",
+                sort=lambda value: bool(np.min(np.abs(chosen - value)) <= self._gap(cluster)),
+            )
+            _, basis, count = ordered
+            if count != len(cluster):
+                return None
+            # Of a real subspace, the projector is real.
+            projector = np.real(basis[:, :count] @ np.conj(basis[:, :count].T))
+            basis = np.linalg.eigh(projector)[1][:, -count:]
+            block = basis.T @ self.matrix @ basis
+        slack = self.error * self.size * self._subspace(basis)
+        scalar = np.linalg.norm(block - centre.real * np.eye(len(block))) <= slack
+        return basis if scalar else None
+
+    def _gap(self, cluster: np.ndarray) -> float:
+        values = self._eigen[0]
+        others = np.delete(values, cluster)
+        return float(np.abs(values[cluster][:, None] - others[None, :]).min()) / 2
+
+    def _subspace(self, basis: np.ndarray) -> float:
+        """The condition number of an invariant subspace."""
+        if basis.shape[1] == len(basis):
+            return 1.0
+        whole = np.linalg.qr(basis, mode="complete")[0]
+        inner = whole.T @ self.matrix @ whole
+        count = basis.shape[1]
+        # The projector along the other invariant subspace is [1, X] with A X - X B = C.
+        coupling = linalg.solve_sylvester(
+            inner[:count, :count], -inner[count:, count:], inner[:count, count:]
+        )
+        return float(np.sqrt(1.0 + np.linalg.norm(coupling, 2) ** 2))
+
+    @cached_property
+    def metric(self) -> Matrix | None:
+        """Of all G > 0 that make G R symmetric, the closest to the identity; None without any.
+
+        Closest in the affine-invariant distance, the Frobenius norm of the logarithm of G.
+        """
+        return None if self.frame is None else closest_metric(*self.frame)
+
+    @property
+    def rotations(self) -> list[tuple[float, float, Float[np.ndarray, "n 2"]]]:
+        """Decay, rotation rate and plane of every pair that turns, the fastest rotation first."""
+        values, _, right = self._eigen
+        turning = [
+            at for at in np.flatnonzero(np.imag(values) > 0) if np.imag(values[at]) > self.radii[at]
+        ]
+        return [
+            (
+                float(np.real(values[at])),
+                float(np.imag(values[at])),
+                np.linalg.qr(np.stack([np.real(right[:, at]), np.imag(right[:, at])], axis=1))[0],
+            )
+            for at in sorted(turning, key=lambda at: -np.imag(values[at]))
+        ]
+
+    @cached_property
+    def growth(self) -> "Growth":
+        """What errors can do before they decay."""
+        return _growth(self.matrix, self.values)
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How much an error can grow before it decays, and which."""
+
+    rate: float  # of the fastest growing error at the first instant; negative where none grows
+    first: Float[np.ndarray, "n"]  # that error, of size one
+    factor: float  # the largest size that an error of size one ever has; infinite without bound
+    time: float  # when it has it
+    largest: Float[np.ndarray, "n"]  # the error of size one that becomes the largest
+
+
+def closest_metric(frame: Matrix, shared: list[np.ndarray]) -> Matrix:
+    r"""Of all $V^{-\mathsf T}PV^{-1}$ with positive blocks P, the closest to the identity.
+
+    Args:
+        frame: V, a basis as columns `(n, n)`.
+        shared: for every block of P, the columns it belongs to.
+
+    Examples:
+        >>> from whorl.spectrum import closest_metric
+        >>> turned = np.array([[0.6, -0.8], [0.8, 0.6]])
+        >>> bool(np.allclose(closest_metric(turned * [2.0, 5.0], [np.array([0]), np.array([1])]), np.eye(2)))
+        True
+    """
+    inverse = np.linalg.inv(frame)
+    inner, scale = inverse @ inverse.T, np.eye(len(frame))
+    kept = np.zeros(inner.shape, dtype=bool)
+    for columns in shared:
+        kept[np.ix_(columns, columns)] = True
+    scale = np.diag(1.0 / np.sqrt(np.diag(inner)))
+    logs, distance = _logarithm(scale.T @ inner @ scale)
+    step = 1.0
+    for _ in range(STEPS):
+        # The gradient of half the squared distance is the logarithm's blocks; at the closest they
+        # vanish.
+        slope = np.where(kept, logs, 0.0)
+        if np.linalg.norm(slope) <= 1e-10 * max(np.sqrt(distance), 1.0):
+            break
+        values, vectors = np.linalg.eigh(slope)
+        tried = scale @ (vectors * np.exp(-0.5 * step * values)) @ vectors.T
+        tried_logs, tried_distance = _logarithm(tried.T @ inner @ tried)
+        if tried_distance > distance - 1e-4 * step * np.sum(slope**2):
+            step /= 2
+            if step < 1e-9:
+                break
+            continue
+        scale, logs, distance, step = tried, tried_logs, tried_distance, min(2 * step, 1.0)
+    whole = inverse.T @ scale @ scale.T @ inverse
+    return (whole + whole.T) / 2
+
+
+def _logarithm(matrix: Matrix) -> tuple[Matrix, float]:
+    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+    logs = np.log(np.maximum(values, 1e-300))
+    return (vectors * logs) @ vectors.T, float(np.sum(logs**2))
+
+
+def _growth(matrix: Matrix, values: np.ndarray) -> Growth:
+    rates, errors = np.linalg.eigh(-(matrix + matrix.T) / 2)
+    rate, first = float(rates[-1]), errors[:, -1]
+    slow = np.real(values)
+    size = float(np.abs(values).max(initial=0.0))
+    if rate <= 0 or size == 0:
+        return Growth(rate, first, 1.0, 0.0, first)
+    if slow.min() < -1e-9 * size:
+        return Growth(rate, first, np.inf, np.inf, first)
+    # An error that grows at all does so within some times of the slowest decay.
+    last = 10.0 / max(float(slow.min()), 1e-3 * size)
+    times = np.concatenate([[0.0], np.geomspace(1e-4 / np.linalg.norm(matrix, 2), last, TIMES)])
+
+    def size_at(time: float) -> float:
+        return float(np.linalg.norm(linalg.expm(-matrix * time), 2))
+
+    sizes = np.linalg.norm(linalg.expm(-matrix * times[:, None, None]), 2, axis=(1, 2))
+    top = int(np.argmax(sizes))
+    found: Any = optimize.minimize_scalar(
+        lambda time: -size_at(time),
+        bounds=(times[max(top - 1, 0)], times[min(top + 1, len(times) - 1)]),
+        method="bounded",
+        options={"xatol": 1e-7 * times[top]},
+    )
+    time = float(found.x) if -found.fun > sizes[top] else float(times[top])
+    largest = np.linalg.svd(linalg.expm(-matrix * time))[2][0]
+    return Growth(rate, first, max(size_at(time), 1.0), time, largest)
