@@ -12,6 +12,7 @@ spaced; `measured-DG2-exp*.csv` has the time constant and the squared span of th
 import argparse
 import csv
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -46,13 +47,13 @@ def found(state: np.ndarray) -> dict[str, measured.History | str]:
 def exponent(path: Path, limit: float = 0.1) -> tuple[float, float]:
     """How the squared span grows with the time constant below a limit: exponent and error."""
     time, span = np.loadtxt(path, delimiter=",").T
-    fit = stats.linregress(np.log(time[time < limit]), np.log(span[time < limit]))
+    fit: Any = stats.linregress(np.log(time[time < limit]), np.log(span[time < limit]))
     return float(fit.slope), float(fit.stderr)
 
 
 def main() -> None:
     """Print everything that the page quotes."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="What whorl finds in a real circuit.")
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args().folder
     for path in sorted(folder.glob("bowtie-*.csv")):

@@ -36,7 +36,7 @@ def similar(matrix, rng):
 
 
 @pytest.mark.parametrize("size", [2, 3, 5, 8])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_product_of_positive_matrices_is_a_gradient_in_another_metric(size, seed):
     rng = np.random.default_rng([size, seed])
     loop = positive(size, rng) @ positive(size, rng)
@@ -71,7 +71,7 @@ def test_a_positive_boundary_law_that_does_not_commute_never_turns():
         assert found.rotations == []
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_the_metric_is_the_closest_to_the_identity_of_all_by_brute_force(seed):
     rng = np.random.default_rng(seed)
     loop = positive(3, rng) @ positive(3, rng)
@@ -128,7 +128,7 @@ def test_a_repeated_eigenvalue_leaves_more_freedom_and_it_is_used():
 
 @pytest.mark.parametrize("size", [2, 3, 4])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_jordan_block_is_borderline_in_any_basis(size, dtype, seed):
     rng = np.random.default_rng([size, seed])
     tol = 1e-12 if dtype == np.float64 else 1e-6
@@ -179,7 +179,7 @@ def test_edges_get_the_right_word(matrix, verdict):
     assert str(found)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_single_precision_tells_the_same(seed):
     rng = np.random.default_rng(seed)
     gradient = positive(4, rng, 0.5) @ positive(4, rng, 0.5)

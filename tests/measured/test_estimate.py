@@ -234,10 +234,10 @@ def test_the_promised_repeats_do_show_the_turn():
         applied, runs = series(3, repeats)
         return fitted(applied, applied @ loop.T + 0.3 * rng.standard_normal(applied.shape), runs)
 
-    promised = [power.power(experiment(8), size=skew).times for _ in range(16)]
+    promised = [power.power(experiment(8), size=skew).times for _ in range(8)]
     repeats = int(np.ceil(8 * np.median(promised)))
-    p = np.array([flips.reciprocal(experiment(repeats)).p for _ in range(100)])
-    assert 0.68 <= np.mean(p <= 0.05) <= 0.92
+    p = np.array([flips.reciprocal(experiment(repeats)).p for _ in range(60)])
+    assert 0.62 <= np.mean(p <= 0.05) <= 0.95
 
 
 @pytest.mark.slow

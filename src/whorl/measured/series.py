@@ -18,9 +18,10 @@ area. With the covariance $\Sigma$ of the state, $R\Sigma = D + A$, the entropy 
 $\operatorname{tr}(\Sigma^{-1}A^\mathsf{T}D^{-1}A)$.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -191,7 +192,7 @@ def _solved(given: Steps) -> Course:
         return (left(numbers).T @ kept / len(lags)).ravel()
 
     start = _start(moved, kept, lags)
-    answer = optimize.root(sums, start, method="hybr", options={"xtol": 1e-12})
+    answer: Any = optimize.root(sums, start, method="hybr", options={"xtol": 1e-12})
     numbers = answer.x
     if np.abs(sums(numbers)).max() > 1e-6:
         raise ValueError(
@@ -223,7 +224,7 @@ def _start(moved: list[np.ndarray], kept: np.ndarray, lags: np.ndarray) -> np.nd
     return np.concatenate([loop.ravel(), rest])
 
 
-def _slope(function, place: np.ndarray) -> np.ndarray:  # noqa: ANN001
+def _slope(function: Callable[[np.ndarray], np.ndarray], place: np.ndarray) -> np.ndarray:
     wide = 1e-6 * np.maximum(np.abs(place), 1.0)
     columns = [
         (function(place + step) - function(place - step)) / (2 * size)
@@ -351,7 +352,8 @@ def effects(course: Course, *, still: bool = False) -> dict[str, float]:
     if still:
         count = given.by_unit(np.ones(len(left)))
         means, when = given.by_unit(given.now) / count[:, None], given.by_unit(given.time) / count
-        trends = [stats.linregress(when, own).pvalue for own in means.T] if np.ptp(when) else [1.0]
+        fits: list[Any] = [stats.linregress(when, own) for own in means.T] if np.ptp(when) else []
+        trends = [float(fit.pvalue) for fit in fits] or [1.0]
         found["drift of the operating point"] = float(min(1.0, len(trends) * min(trends)))
     return found
 
