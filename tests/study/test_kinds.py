@@ -49,7 +49,7 @@ KIND = Kind(
     name="pendulum",
     parameters=Pendulum,
     columns=described(
-        swings=("swing | key | int64 | | number", "angle | computed | float64 | | angle")
+        "swings\\nswing | key | int64 | | number\\nangle | computed | float64 | | angle"
     ),
     stages=lambda p: [Depth(1)],
     compute=compute,
@@ -256,4 +256,4 @@ def test_a_kind_without_a_design_says_so(install):
 )
 def test_a_column_that_does_not_say_what_it_is_is_refused(line):
     with pytest.raises(ValueError, match=r"^a column must be written as `name"):
-        described(swings=(line,))
+        described(f"swings\n{line}")

@@ -96,5 +96,4 @@ def statistics(folder: Path) -> dict[str, float]:
         >>> reproduce.statistics(folder / "run")["sign_agreement"]
         1.0
     """
-    found = store.read_table(folder / "tables" / "statistics.parquet")
-    return dict(zip(found["name"].tolist(), found["value"].tolist(), strict=True))
+    return run.named(store.read_table(folder / "tables" / "statistics.parquet"))
