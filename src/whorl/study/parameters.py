@@ -48,6 +48,11 @@ class Parameters:
         """The rule of every parameter, in the order of the fields."""
         return {one.name: one.metadata["rule"] for one in fields(cls)}
 
+    @classmethod
+    def helps(cls) -> dict[str, str]:
+        """What every parameter means, in one line."""
+        return {one.name: one.metadata["help"] for one in fields(cls)}
+
     def together(self) -> Fault | None:
         """What is wrong where parameters that are good one by one do not fit together."""
         return None
