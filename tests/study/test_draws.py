@@ -13,7 +13,7 @@ import pytest
 from study import from_the_page
 from whorl.study import draws
 from whorl.study.kinds.foresight import draws as ahead
-from whorl.study.kinds.structural import draws as structural
+from whorl.study.kinds.structural import compute as structural
 from whorl.turn import quarter_turn
 
 SEED = 20261021
