@@ -17,6 +17,7 @@ from jaxtyping import Array, Bool, Float
 from whorl import _check, _construct, _precision, simplex
 from whorl._check import Numbers
 from whorl.geometry import Simplex, block
+from whorl.registry import systems
 from whorl.system import Blocks, Matrix, System, Trace
 from whorl.systems import _wide
 
@@ -45,6 +46,7 @@ class Streams(eqx.Module):
         return len(self.flows)
 
 
+@systems.register("network")
 class Network(System):
     """A layered flow network.
 
