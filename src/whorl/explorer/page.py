@@ -10,15 +10,27 @@ import functools
 from html import escape
 from importlib import resources
 from string import Template
+from typing import Any
 
-from whorl.explorer.gallery import TITLES, VIEWS
+from whorl.explorer import views
 from whorl.explorer.presets import PRESETS, Preset
-from whorl.explorer.state import KINDS, SAMPLES, Choice, Kind, Parts, State, from_query
+from whorl.explorer.state import (
+    DEFAULTS,
+    KINDS,
+    SAMPLES,
+    Choice,
+    Kind,
+    Parts,
+    State,
+    brought,
+    from_query,
+)
+from whorl.registry import Entry, Registry, laws, policies
 
 GROUPS = (
-    ("System", ("system", "depth", "width", "imbalance", "floor", "seed", "start", "target")),
-    ("Feedback", ("law", "leak", "alpha", "omega")),
-    ("Learning", ("policy", "gate", "turn", "scale", "epochs", "shown", "sample")),
+    ("System", ("system", "depth", "width", "imbalance", "floor", "seed", "start", "target"), ()),
+    ("Feedback", ("law", "leak", "alpha", "omega"), (laws,)),
+    ("Learning", ("policy", "gate", "turn", "scale", "epochs", "shown", "sample"), (policies,)),
 )
 
 
@@ -31,8 +43,8 @@ def html(query: str) -> str:
     return _template().substitute(
         presets="".join(_preset(preset) for preset in PRESETS),
         stories="".join(_story(preset) for preset in PRESETS),
-        controls="".join(_group(name, fields, state) for name, fields in GROUPS),
-        views="".join(_view(name) for name in VIEWS),
+        controls="".join(_group(*group, state) for group in GROUPS),
+        views="".join(_view(place, title) for place, title in _places().items()),
         address=escape(state.to_query()),
         refusal=escape(refusal),
         updates=state.updates,
@@ -66,18 +78,25 @@ def _story(preset: Preset) -> str:
     return f'<div class="story" data-story="{preset.name}" hidden><p>{escape(preset.story)}</p><p class="equation">{preset.equation}</p></div>'
 
 
-def _group(name: str, fields: tuple[str, ...], state: State) -> str:
-    rows = "".join(_control(one, KINDS[one], state) for one in fields)
+def _group(
+    name: str, fields: tuple[str, ...], bringing: tuple[Registry[Entry], ...], state: State
+) -> str:
+    rows = "".join(_control(one, KINDS[one], state.settings[one], DEFAULTS[one]) for one in fields)
+    rows += "".join(
+        _control(one, kind, state.settings.get(one, default), default)
+        for one, (kind, default) in brought(*bringing).items()
+    )
     return f"<fieldset><legend>{escape(name)}</legend>{rows}</fieldset>"
 
 
-def _control(name: str, kind: Kind, state: State) -> str:
-    value, default = kind.write(getattr(state, name)), kind.write(getattr(State(), name))
+def _control(name: str, kind: Kind, given: Any, usual: Any) -> str:
+    value, default = kind.write(given), kind.write(usual)
     tip = f' title="{escape(kind.note)}"' if kind.note else ""
     common = f'id="c-{name}" name="{name}" data-default="{default}"'
     if isinstance(kind, Choice):
         options = "".join(
-            f'<option value="{word}"{" selected" * (word == value)}>{escape(label)}</option>'
+            f'<option value="{word}" data-uses="{_uses(kind, word)}"{" selected" * (word == value)}>'
+            f"{escape(label)}</option>"
             for word, label in kind.words
         )
         body = f"<select {common}>{options}</select>"
@@ -98,12 +117,25 @@ def _control(name: str, kind: Kind, state: State) -> str:
     return f'<label class="control" data-control="{name}"{tip}><span class="name">{escape(kind.label)}</span>{body}</label>'
 
 
-def _view(name: str) -> str:
+def _uses(kind: Choice, word: str) -> str:
+    """The settings that an entry has a say for; a turn acts through the leaky law."""
+    entry = kind.among.get(word) if isinstance(kind.among, Registry) else None
+    leak = ["leak"] if word == "rotational" else []
+    return " ".join([*(entry.defaults if entry else ()), *leak])
+
+
+def _places() -> dict[str, str]:
+    """The places of the views in their order, each with the title that it has at first."""
+    titles = {view.place: view.label for rps in (True, False) for view in views.of(rps)}
+    return {view.place: titles[view.place] for view in views.listed()}
+
+
+def _view(name: str, title: str) -> str:
     buttons = "".join(
         f'<button type="button" class="save" data-save="{form}" aria-label="Save the view {name} '
         f'as {form.upper()}">{form.upper()}</button>'
         for form in ("svg", "png")
     )
-    head = f'<header><h2 id="title-{name}">{escape(TITLES[name])}</h2><span class="saves">{buttons}</span></header>'
+    head = f'<header><h2 id="title-{name}">{escape(title)}</h2><span class="saves">{buttons}</span></header>'
     plot = f'<div class="plot" id="plot-{name}" role="img" aria-labelledby="title-{name}"></div>'
     return f'<section class="view" id="view-{name}" data-view="{name}" aria-labelledby="title-{name}">{head}{plot}</section>'
