@@ -98,7 +98,7 @@ class Choice:
     def checked(self, name: str, value: Any) -> str:
         if isinstance(self.among, Registry):
             return self.among.get(value, where="explorer").name
-        known = [word for word, _ in self.words]
+        known = [word for word, _ in self.among]
         if not isinstance(value, str) or value not in known:
             raise ValueError(f"{name} must be one of {', '.join(known)}, but it is {value!r}")
         return value
@@ -218,7 +218,8 @@ class State:
     )
     sample: int = _setting(1, Whole("Watched", 1, SAMPLES, "the sample that the views follow"))
     frame: int = _setting(0, Whole("Update", 0, SAMPLES * MAX_EPOCHS))
-    more: tuple[tuple[str, float], ...] = ()  # what a law or a policy brings, unless by default
+    # what a law or a policy brings, by name and value, where it is not as by default
+    more: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
         for name, kind in KINDS.items():
