@@ -149,9 +149,7 @@ def how_it_ended(made: Count, scheduled: int) -> str:
     made = int(made)
     if made == scheduled:
         return f"completed {made} updates"
-    return (
-        f"stopped before update {made}: a learner would have left the interior of a simplex there"
-    )
+    return f"stopped before update {made}: a learner would have left the interior there"
 
 
 def begin(system: System, inputs: Array, targets: Array) -> State:
