@@ -21,7 +21,9 @@ import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from pkgutil import iter_modules
 from sys import float_info
 from typing import Any, Generic, TypeVar
 
@@ -211,6 +213,7 @@ class Registry(Generic[Kind]):
         group: the group of entry points through which other packages add to it.
         entry: the class of its entries.
         where: where a name may be used, if its entry does not say.
+        home: a package of whorl each of whose files may register something.
 
     Examples:
         >>> from whorl import registry
@@ -224,8 +227,9 @@ class Registry(Generic[Kind]):
         group: str,
         entry: type[Kind] = Entry,
         where: tuple[str, ...] = EVERYWHERE,
+        home: str = "",
     ) -> None:
-        self.kind, self.group, self.where = kind, group, where
+        self.kind, self.group, self.where, self.home = kind, group, where, home
         self._entry: type[Kind] = entry
         self._known: dict[str, Kind] = {}
         self._broken: dict[str, str] = {}
@@ -335,9 +339,12 @@ class Registry(Generic[Kind]):
 
     def _load(self) -> None:
         with self._lock:
-            points = () if self._read else installed(self.group)
-            self._read = True  # before they are loaded: one may ask this registry itself
-            for point in points:
+            if self._read:
+                return
+            self._read = True  # before anything is loaded: it may ask this registry itself
+            for module in iter_modules(import_module(self.home).__path__) if self.home else ():
+                import_module(f"{self.home}.{module.name}")
+            for point in installed(self.group):
                 if why := self._added(point):
                     self._broken[point.name] = why
                     warnings.warn(why, RuntimeWarning, stacklevel=4)
@@ -390,4 +397,4 @@ laws: Registry[Entry] = Registry("law", "whorl.laws")
 policies: Registry[Entry] = Registry("policy", "whorl.policies")
 gates: Registry[Entry] = Registry("gate", "whorl.gates")
 geometries: Registry[Entry] = Registry("geometry", "whorl.geometries", where=())
-systems: Registry[Entry] = Registry("system", "whorl.systems", where=())
+systems: Registry[Entry] = Registry("system", "whorl.systems", where=(), home="whorl.systems")

@@ -12,8 +12,6 @@ looks at one of four subjects, and is given that subject, the moment and the the
 """
 
 from dataclasses import dataclass
-from importlib import import_module
-from pkgutil import iter_modules
 
 from whorl.registry import Entry, Registry
 
@@ -46,13 +44,11 @@ class View(Entry):
         return "paths" if self.first else "picture"
 
 
-views: Registry[View] = Registry("view", "whorl.views", View, where=("explorer",))
+views: Registry[View] = Registry("view", "whorl.views", View, where=("explorer",), home=__name__)
 
 
 def listed() -> list[View]:
     """All views in the order of the page."""
-    for module in iter_modules(__path__):
-        import_module(f"{__name__}.{module.name}")
     return sorted(views, key=lambda view: view.order)
 
 
