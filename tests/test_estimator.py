@@ -234,7 +234,7 @@ def test_a_fitted_model_travels_without_jax_arrays():
 def test_a_run_that_stops_early_says_so():
     with pytest.warns(
         ConvergenceWarning,
-        match="stopped before update 0: a learner would have left the interior of a simplex there",
+        match="stopped before update 0: a learner would have left the interior there",
     ):
         model = FlowRegressor(learner="natural", scale=1e4, epochs=2).fit(X, Y)
     assert model.n_iter_ == 0
@@ -270,7 +270,7 @@ def test_a_run_that_stops_early_says_so():
             X,
             Y,
             (
-                "learner must be one of reciprocal, exponentiated, natural, adaptive, step_matched, "
+                "learner must be one of reciprocal, exponentiated, natural, step_matched, adaptive, "
                 "but it is 'adam'"
             ),
         ),

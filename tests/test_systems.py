@@ -316,6 +316,41 @@ class Bare(eqx.Module):
     weights: jax.Array
 
 
+class Leaving(Flat):
+    """Steps, and flows, straight through the boundary that its check draws."""
+
+    def check(self, name, point):
+        Positive().check(name, point)
+
+    def kept(self, before, after):
+        return Positive().kept(before, after)
+
+
+class Lossy(wh.System):
+    gain: jax.Array = block(Leaving())
+
+    @property
+    def sizes(self):
+        return 1, 1
+
+    def outputs(self, inputs):
+        return inputs * self.gain[None, :]
+
+
+def test_a_learner_whose_geometry_lets_it_out_stops_and_says_so():
+    lossy = Lossy(jnp.array([0.5]))
+    pair = wh.train(lossy, [[1.0]], [[-3.0]], policy=wh.native(1.0), epochs=40, seed=0)
+    assert not pair.completed
+    assert pair.status == (
+        f"stopped before update {pair.made}: a learner would have left the interior there"
+    )
+    assert float(pair.native.gain[0]) > 0
+    reached = wh.learn(
+        lossy, [[1.0]], [[-3.0]], rule=wh.boundary(wh.direct()), scale=1.0, epochs=40, seed=0
+    )
+    assert "would have left the interior there" in reached.status
+
+
 class Nothing(System):
     @property
     def sizes(self):
@@ -333,6 +368,21 @@ class Nothing(System):
             r"outputs of Untrue must have the declared shape \(1, 3\), but their shape is \(1, 2\)",
         ),
         (
+            lambda: wh.train(
+                Untrue(jnp.array([0.5, 2.0]), jnp.zeros(2)),
+                [[1.0]],
+                [[1.0, 2.0, 3.0]],
+                policy=wh.native(0.1),
+                epochs=1,
+                seed=0,
+            ),
+            r"outputs of Untrue must have the declared shape \(1, 3\), but their shape is \(1, 2\)",
+        ),
+        (
+            lambda: wh.flow(Lossy(jnp.array([0.5])), [[1.0]], [[-3.0]], wh.direct(), [0.0, 5.0]),
+            r"block 0 at time 5 must be positive, but entry 0 is -2.9",
+        ),
+        (
             lambda: wh.response(Bare(jnp.ones(2)), [[1.0]]),
             r"system must be a System, but it is Bare",
         ),
@@ -346,7 +396,7 @@ class Nothing(System):
         ),
         (
             lambda: block("simplex"),
-            r"geometry must be Simplex\(\), Positive\(\) or Flat\(\), but it is 'simplex'",
+            r"geometry must be one of Simplex\(\), Positive\(\), Flat\(\) or your own Geometry, but",
         ),
         (
             lambda: Positive().check("conductances", jnp.array([1.0, -2.0])),

@@ -439,7 +439,7 @@ def test_a_learner_that_would_leave_the_interior_stops_and_says_where():
     assert not pair.completed
     assert (
         pair.status
-        == f"stopped before update {pair.made}: a learner would have left the interior of a simplex there"
+        == f"stopped before update {pair.made}: a learner would have left the interior there"
     )
     assert pair.updates is not None
     assert pair.updates.step.shape == (pair.made,)

@@ -4,6 +4,7 @@ Does a flow network follow a gradient, or does it turn?
 """
 
 from whorl import plot as plot
+from whorl import registry as registry
 from whorl.baseline import Rule as Rule
 from whorl.baseline import Run as Run
 from whorl.baseline import boundary as boundary

@@ -26,7 +26,7 @@ from whorl.fast.programs import BLOCK, in_chunks
 from whorl.fast.programs import lane_program as _lane_program
 from whorl.feedback import Leaky
 from whorl.ledger import Entry, Ledger, Outcome
-from whorl.policy import GATES, Policy, check_turn
+from whorl.policy import Policy, always, check_turn, curvature_gate, never
 from whorl.results import Coupled, Info
 from whorl.schedule import checked_order, checked_turns
 from whorl.systems.layered import Network
@@ -210,7 +210,8 @@ def _lane_kind(nets: Network, policy: Policy) -> tuple[str, str] | None:
         and all(bool(jnp.all(layer > 0)) for layer in nets.layers)
         and all(bool(jnp.all(rate == 1)) for rate in nets.rates)
     )
-    gate = next((name for name, one in GATES.items() if one is policy.gate), None)
+    gates = {curvature_gate: "curvature", always: "always", never: "never"}
+    gate = gates.get(policy.gate)  # pyright: ignore[reportArgumentType]
     return (kernel, gate) if fits and kernel is not None and gate is not None else None
 
 

@@ -34,8 +34,9 @@ from whorl.baseline import (
     learn,
     natural_gradient,
 )
-from whorl.feedback import leaky, rotational
-from whorl.policy import Policy, adaptive, step_matched
+from whorl.feedback import SpectralLaw, rotational
+from whorl.policy import Policy
+from whorl.registry import laws, policies
 from whorl.system import loss
 from whorl.systems.layered import Network
 from whorl.trajectory import Pair, train
@@ -62,7 +63,7 @@ else:
 Rows = Float[np.ndarray, "samples _parts"]
 # of R squared: what one more gradient step may still promise after a fit that has converged
 ENOUGH = 1e-5
-LEARNERS = ("reciprocal", "exponentiated", "natural", "adaptive", "step_matched")
+LEARNERS = ("reciprocal", "exponentiated", "natural")
 
 
 class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -70,13 +71,15 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     Args:
         hidden: widths of the layers between input and output, none by default.
-        learner: "reciprocal" (the leaky law, which is damped metric Gauss-Newton), "exponentiated"
-            or "natural" (gradients), or a nonreciprocal policy, "adaptive" or "step_matched", which
-            needs at least three output parts.
+        learner: "reciprocal" (the law, by default damped metric Gauss-Newton), "exponentiated" or
+            "natural" (gradients), or a nonreciprocal policy by name, "adaptive", "step_matched" or
+            one that another package registers, which needs at least three output parts; or a rule
+            or a policy itself.
+        law: the spectral law of the learners that solve: its name, or a law itself.
         scale: the step scale s of the envelope.
         epochs: passes over the rows, each of which makes one update per row, or a single one with
             `full_batch`.
-        mu: the leak of the learners that solve.
+        mu: the leak of the leaky law.
         omega: the amount of turning of the nonreciprocal ones.
         full_batch: whether the mean over all samples drives every update; not for the nonreciprocal
             learners.
@@ -108,7 +111,8 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self,
         hidden: tuple[int, ...] = (),
         *,
-        learner: str = "reciprocal",
+        learner: str | Rule | Policy = "reciprocal",
+        law: str | SpectralLaw = "leaky",
         scale: float = 0.3,
         epochs: int = 30,
         mu: float = 0.1,
@@ -122,6 +126,7 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         # Nothing is checked here: scikit-learn sets parameters at will, and `fit` looks at them.
         self.hidden = hidden
         self.learner = learner
+        self.law = law
         self.scale = scale
         self.epochs = epochs
         self.mu = mu
@@ -228,7 +233,7 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         if isinstance(learner, Policy):
             if self.full_batch:
                 raise ValueError(
-                    f"full_batch must be False for the learner {self.learner!r}, which turns one "
+                    f"full_batch must be False for the learner {_check.shown(self.learner)}, which turns one "
                     "sample, but it is True"
                 )
             return train(
@@ -256,21 +261,33 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
         Asked for one by one, so that a parameter is checked only where it matters.
         """
+        if isinstance(self.learner, Rule | Policy):
+            return self.learner
         match self.learner:
             case "reciprocal":
                 # The same direction twice: among the outputs of one sample, or among the
                 # parameters, which are fewer than those of all.
-                return gauss_newton(self.mu) if self.full_batch else boundary(leaky(self.mu))
+                joint = self.full_batch and self.law == "leaky"
+                return gauss_newton(self.mu) if joint else boundary(self._law())
             case "exponentiated":
                 return exponentiated_gradient()
             case "natural":
                 return natural_gradient()
-            case "adaptive" | "step_matched":
-                policy = adaptive if self.learner == "adaptive" else step_matched
-                return policy(self.scale, omega=self.omega, law=rotational(base=leaky(self.mu)))
-        raise ValueError(
-            f"learner must be one of {', '.join(LEARNERS)}, but it is {self.learner!r}"
-        )
+        if not policies.has(self.learner, where="estimator"):
+            known = ", ".join([*LEARNERS, *policies.names(where="estimator")])
+            raise ValueError(
+                f"learner must be one of {known}, but it is {policies.unknown(self.learner)}"
+            )
+        chosen = policies.get(self.learner)
+        given = chosen.takes({"scale": self.scale, "omega": self.omega})
+        return chosen.make(**given, law=rotational(base=self._law()))
+
+    def _law(self) -> SpectralLaw:
+        """The law by name or as it is."""
+        if isinstance(self.law, SpectralLaw):
+            return self.law
+        chosen = laws.get(self.law, where="estimator", also=" or a spectral law")
+        return chosen.make(**chosen.takes({"leak": self.mu}))
 
 
 def _promised(net: Network, inputs: Rows, targets: Rows) -> float:

@@ -5,7 +5,8 @@ weigh each mode of $K$ by a non-negative $r(\lambda)$: the closed loop $K r(K)$ 
 and learning is a preconditioned gradient flow. `rotational` turns the residual before one of these
 laws sees it, by $T = \alpha P + \Omega C$ with a skew $C$, and so leaves that class.
 
-To write a law of your own, subclass `Law` and say what its matrix is on the zero-sum fields.
+To write a law of your own, subclass `Law` and say what its matrix is on the zero-sum fields, or
+`SpectralLaw` and give `weight`.
 """
 
 from abc import abstractmethod
@@ -20,6 +21,7 @@ from jaxtyping import Array, Float
 from whorl import _check
 from whorl._check import Numbers
 from whorl.fast import small
+from whorl.registry import Number, laws
 from whorl.response import Response, need_matched
 from whorl.system import Fields, Matrix
 from whorl.turn import joint_skew, turned
@@ -61,6 +63,10 @@ class SpectralLaw(Law):
     @abstractmethod
     def weight(self, eigenvalues: Float[Array, "n"]) -> Float[Array, "n"]:
         r"""The feedback strength $r(\lambda)$ of each mode."""
+
+    def matrix(self, response: Response) -> Matrix:
+        need_matched(response, "a spectral law")
+        return small.function(self.weight, response.reduced(), response.resolved())
 
 
 class Direct(SpectralLaw):
@@ -158,10 +164,6 @@ class Spectral(SpectralLaw):
                 )
         return values
 
-    def matrix(self, response: Response) -> Matrix:
-        need_matched(response, "a spectral law")
-        return small.function(self.weight, response.reduced(), response.resolved())
-
 
 class Rotational(Law):
     r"""Turn the residual, then hand it to a spectral law.
@@ -224,6 +226,38 @@ class Rotational(Law):
             )
 
 
+LEAK = Number(
+    "leak",
+    0.1,
+    1e-6,
+    1e6,
+    argument="mu",
+    label="Leak μ",
+    help="0: the exact repair",
+    slider=(0.0, 1.0, 0.01),
+)
+ALPHA = Number(
+    "alpha",
+    1.0,
+    0.01,
+    100.0,
+    label="Relaxing α",
+    help="how fast the error falls",
+    slider=(0.1, 4.0, 0.1),
+    per_pair=False,
+)
+OMEGA = Number(
+    "omega",
+    1.0,
+    0.0,
+    1000.0,
+    label="Turning Ω",
+    help="how fast the error turns",
+    slider=(0.0, 8.0, 0.1),
+)
+
+
+@laws.register()
 def direct() -> Direct:
     """The law that applies the error itself, v = e.
 
@@ -235,6 +269,8 @@ def direct() -> Direct:
     return Direct()
 
 
+# No sweep: a pseudo-inverse is LAPACK's, which does not return from some compiled loops.
+@laws.register(where=("explorer", "estimator"))
 def repair(*, tol: float = 1e-10) -> Repair:
     """The law that undoes the response on its range, by the Moore-Penrose inverse.
 
@@ -260,6 +296,7 @@ def repair(*, tol: float = 1e-10) -> Repair:
     return Repair(tol)
 
 
+@laws.register(parameters=(LEAK,))
 def leaky(mu: Numbers) -> Leaky:
     r"""The law that undoes the response up to a leak, $v = (K + \mu I)^{-1} e$, with `mu` > 0.
 
@@ -278,6 +315,7 @@ def leaky(mu: Numbers) -> Leaky:
     return Leaky(_check.numbers("mu", mu, above=0.0))
 
 
+@laws.register(where=())  # a function has no name in a design
 def spectral(r: Callable[[Array], ArrayLike]) -> Spectral:
     r"""The law $v = r(K)e$ for a function `r` of the eigenvalues that is finite and non-negative on
     the spectrum.
@@ -298,6 +336,8 @@ def spectral(r: Callable[[Array], ArrayLike]) -> Spectral:
     return Spectral(r)
 
 
+# Elsewhere a turn is added to any law: by the policy of a sweep or of the estimator.
+@laws.register(parameters=(ALPHA, OMEGA), where=("explorer",))
 def rotational(
     alpha: ArrayLike = 1.0,
     omega: ArrayLike = 1.0,

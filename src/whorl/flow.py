@@ -103,7 +103,7 @@ def flow(
     instants = _checked_times(times, system.dtype)
     law.check(response(system, inputs))
     charts, steps, reached = _solve(system, inputs, targets, law, instants, rtol, atol, max_steps)
-    why = "the motion is too stiff for the tolerances, or it runs into the boundary of a simplex"
+    why = "the motion is too stiff for the tolerances, or it runs into a boundary"
     if not _check.known(reached):
         charts = eqx.error_if(
             charts,
@@ -122,6 +122,7 @@ def flow(
     _check.finite("the flow", path, residual)
     result = Flow(instants, path, residual, _check.counted(steps))
     for number in range(instants.shape[0]):
+        _check_inside(result.at(number), f"at time {float(instants[number]):g}")
         law.check(response(result.at(number), inputs))
     return result
 
@@ -166,6 +167,12 @@ def _solve(
     )
     assert solution.ys is not None
     return solution.ys, solution.stats["num_steps"], diffrax.is_successful(solution.result)
+
+
+def _check_inside(system: System, when: str) -> None:
+    """Refuse a state that a geometry let out of its interior, in the geometry's own words."""
+    for number, (kind, point) in enumerate(zip(system.geometries, system.blocks, strict=True)):
+        kind.check(f"block {number} {when}", point)
 
 
 def _at(system: System, charts: Sequence[Block]) -> System:

@@ -31,7 +31,8 @@ from jaxtyping import Array, Float, Int
 from whorl import _check
 from whorl._check import Numbers
 from whorl.feedback import Rotational
-from whorl.policy import Decision, Policy, View, always, checked, envelope, parts, reserved
+from whorl.policy import SCALE, Decision, Policy, View, always, checked, envelope, parts, reserved
+from whorl.registry import policies
 from whorl.response import response
 from whorl.system import System
 from whorl.trajectory import mean_loss
@@ -212,6 +213,8 @@ def steps(*fractions: float) -> tuple[Action, ...]:
     return tuple(Action(0.0, fraction) for fraction in fractions)
 
 
+# Its list of actions is for Python only.
+@policies.register(parameters=(SCALE,), where=())
 def rollout(
     scale: Numbers,
     *,
@@ -241,6 +244,8 @@ def rollout(
     return Rollout(*base, amounts, fractions, jnp.asarray(ahead, dtype=jnp.int32))
 
 
+# A pass back through the schedule is for Python only.
+@policies.register(parameters=(SCALE,), where=())
 def costate(
     scale: Numbers,
     *,

@@ -30,6 +30,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float
 
 from whorl import _check, simplex
+from whorl.registry import geometries
 
 Block = Float[Array, "..."]
 Vector = Float[Array, "_size"]
@@ -136,6 +137,7 @@ class Geometry(eqx.Module):
         return jax.vmap(column, out_axes=1)(jnp.eye(point.size, dtype=point.dtype))
 
 
+@geometries.register("simplex")
 class Simplex(Geometry):
     r"""Columns along the first axis, each a probability vector with the mobility $Q(p) =
     \mathrm{diag}(p) - pp^\mathsf{T}$.
@@ -257,6 +259,7 @@ def uniform(point: Block) -> Block:
     return jnp.ones_like(point)
 
 
+@geometries.register("positive")
 class Positive(Geometry):
     r"""Positive numbers with a mobility $m(x)$ of their own.
 
@@ -328,6 +331,7 @@ class Positive(Geometry):
         return jnp.exp(chart)
 
 
+@geometries.register("flat")
 class Flat(Geometry):
     """Any numbers, with the mobility 1 and steps that add.
 
@@ -383,6 +387,8 @@ def block(geometry: Geometry) -> Any:
     """
     if not isinstance(geometry, Geometry):
         raise ValueError(
-            f"geometry must be Simplex(), Positive() or Flat(), but it is {_check.shown(geometry)}"
+            "geometry must be one of "
+            f"{', '.join(f'{known.factory.__name__}()' for known in geometries)} or your own "
+            f"Geometry, but it is {_check.shown(geometry)}"
         )
     return eqx.field(metadata={"geometry": geometry})

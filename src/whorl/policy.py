@@ -24,7 +24,8 @@ from jaxtyping import Array, Bool, Float, Int
 
 from whorl import _check
 from whorl._check import Numbers
-from whorl.feedback import Leaky, Rotational, leaky, rotational
+from whorl.feedback import OMEGA, Leaky, Rotational, leaky, rotational
+from whorl.registry import Number, Word, gates, policies
 from whorl.response import Response, response
 from whorl.system import Block, Blocks, Fields, System
 
@@ -301,24 +302,29 @@ def check_turn(policy: Policy, system: System) -> None:
         )
 
 
+@gates.register("curvature", label="by curvature")
 def curvature_gate(view: View) -> Bool[Array, ""]:
     """Open where the local ratio exceeds one."""
     return view.bending > view.displacement
 
 
+@gates.register(label="always open")
 def always(view: View) -> Bool[Array, ""]:
     """Open at every update."""
     return jnp.ones_like(view.displacement, dtype=bool)
 
 
+@gates.register(label="never open")
 def never(view: View) -> Bool[Array, ""]:
     """Open at no update."""
     return jnp.zeros_like(view.displacement, dtype=bool)
 
 
-GATES: dict[str, Gate] = {"curvature": curvature_gate, "always": always, "never": never}
+SCALE = Number("scale", 0.1, 1e-9, 1.0, label="Step scale", slider=(0.01, 1.0, 0.01))
+GATE = Word("gate", "curvature", gates, label="Gate")
 
 
+@policies.register(parameters=(SCALE,), where=("sweep", "explorer"))
 def native(scale: Numbers, *, law: Rotational | None = None) -> Native:
     """The reciprocal learner every other policy is compared with.
 
@@ -336,6 +342,7 @@ def native(scale: Numbers, *, law: Rotational | None = None) -> Native:
     return Native(*checked(scale, 0.0, "never", law))
 
 
+@policies.register(parameters=(SCALE, OMEGA, GATE))
 def step_matched(
     scale: Numbers,
     *,
@@ -362,6 +369,7 @@ def step_matched(
     return StepMatched(*checked(scale, omega, gate, law))
 
 
+@policies.register(parameters=(SCALE, OMEGA, GATE))
 def adaptive(
     scale: Numbers,
     *,
@@ -400,17 +408,8 @@ def checked(
         >>> from whorl import policy
         >>> scale, omega, gate, law = policy.checked(0.1, 1.0, "curvature", None)
     """
-    if isinstance(gate, str):
-        if gate not in GATES:
-            raise ValueError(
-                f"gate must be one of {', '.join(GATES)} or a function, but it is "
-                f"{_check.shown(gate)}"
-            )
-        gate = GATES[gate]
-    elif not callable(gate):
-        raise ValueError(
-            f"gate must be one of {', '.join(GATES)} or a function, but it is {_check.shown(gate)}"
-        )
+    if isinstance(gate, str) or not callable(gate):
+        gate = gates.get(gate, also=" or a function").factory
     law = rotational(base=leaky(0.1)) if law is None else law
     if not isinstance(law, Rotational):
         raise ValueError(

@@ -53,10 +53,7 @@ class Result(eqx.Module):
             return f"{int((made == self.scheduled).sum())} of {made.size} pairs completed {self.scheduled} updates"
         if int(made) == self.scheduled:
             return f"completed {int(made)} updates"
-        return (
-            f"stopped before update {int(made)}: a learner would have left the interior of a "
-            "simplex there"
-        )
+        return f"stopped before update {int(made)}: a learner would have left the interior there"
 
 
 class Info(eqx.Module):

@@ -229,6 +229,7 @@ def checked_data(system: System, inputs: Numbers, targets: Numbers) -> tuple[Arr
     _check.instance("system", system, System)
     inputs, targets = system.checked_inputs(inputs), system.checked_targets(targets)
     _check.same_samples(inputs, targets)
+    _as_declared(system, inputs, jax.eval_shape(system.outputs, inputs))
     return inputs, targets
 
 
@@ -321,13 +322,17 @@ def total_loss(system: System, inputs: Numbers, targets: Numbers) -> Float[Array
 def traced(system: System, inputs: Array) -> Trace:
     """The trace at checked inputs, after a look at what the system says comes out."""
     trace = system.trace(inputs)
-    wanted, seen = (inputs.shape[0], system.sizes[1]), jnp.shape(trace[-1])
+    _as_declared(system, inputs, trace[-1])
+    return trace
+
+
+def _as_declared(system: System, inputs: Array, outputs: Any) -> None:
+    wanted, seen = (inputs.shape[0], system.sizes[1]), jnp.shape(outputs)
     if seen != wanted:
         raise ValueError(
             f"outputs of {type(system).__name__} must have the declared shape {wanted}, but their "
             f"shape is {seen}"
         )
-    return trace
 
 
 def applied(product: Callable[[Fields], Fields], like: Fields) -> Matrix:

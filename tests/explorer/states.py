@@ -5,11 +5,14 @@ from hypothesis import strategies as st
 from whorl.explorer.state import KINDS, Choice, Parts, State, Whole
 
 SMALL = State(depth=2, epochs=2)
+WORDS = {
+    kind: [word for word, _ in kind.words] for kind in KINDS.values() if isinstance(kind, Choice)
+}
 
 
 def _values(kind):
     if isinstance(kind, Choice):
-        return st.sampled_from([word for word, _ in kind.words])
+        return st.sampled_from(WORDS[kind])
     if isinstance(kind, Whole):
         return st.integers(kind.low, kind.high)
     if isinstance(kind, Parts):

@@ -17,7 +17,6 @@ from whorl.ledger import TERMS
 from whorl.simplex import tangent_basis
 from whorl.systems.layered import Network
 
-TURNING: tuple[str, ...] = ("step_matched", "adaptive")
 PLANE = tangent_basis(3)  # orthonormal coordinates of the zero-sum plane
 
 
@@ -33,7 +32,7 @@ class Run:
     flows: list[np.ndarray]  # of the watched sample through them, from input to output
     native: np.ndarray  # prediction of the watched sample by the native learner
     target: np.ndarray
-    losses: dict[str, np.ndarray]  # mean over samples: native, step_matched, adaptive
+    losses: dict[str, np.ndarray]  # mean over samples: native, and each policy
     entries: np.ndarray  # (made, 4): the ledger of each update
     amounts: np.ndarray  # (made,): how much was turned
     loops: np.ndarray  # (moments, 2, 2): the closed loop around the watched sample
@@ -92,10 +91,11 @@ def _run(state: State) -> Run:
         inputs[watched],
     )
     given = programs.Given(_padded(state.opening()), *map(jnp.asarray, arrays))
-    numbers = jnp.asarray([programs.number(state, kind) for kind in TURNING])
-    which = jnp.asarray(0 if state.policy == "step_matched" else 1)
+    policy, numbers = programs.policy(state)
+    native = state.policy == "native"
+    which = 1 if native else programs.turning(state).index(state.policy)
     seen = programs.paths(
-        given, programs.policy(state), numbers, which, jnp.asarray(state.policy == "native")
+        given, policy, jnp.asarray(numbers), jnp.asarray(which), jnp.asarray(native)
     )
     return _gathered(state, jax.device_get(seen), targets[watched][0])
 
@@ -113,7 +113,7 @@ def _gathered(state: State, seen: Any, target: np.ndarray) -> Run:
     guided, native = (
         [np.concatenate([[seen.start], one[:made]]) for one in side] for side in seen.losses
     )
-    losses = dict(zip(TURNING, guided, strict=True)) | {"native": native[0]}
+    losses = dict(zip(programs.turning(state), guided, strict=True)) | {"native": native[0]}
     note = (
         ""
         if made == state.updates

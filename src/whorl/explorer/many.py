@@ -10,10 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from whorl.ensemble import stack, train_many
-from whorl.explorer import system
+from whorl.explorer import programs, system
 from whorl.explorer.state import NETWORKS, State
 from whorl.feedback import leaky, rotational
-from whorl.policy import adaptive, step_matched
+from whorl.registry import policies
 from whorl.systems.layered import Network
 
 LEAST_LEAK = 1e-9  # stands for the repair law, which three hundred networks at once do not have
@@ -25,6 +25,10 @@ class Many:
 
     gaps: np.ndarray  # (networks, moments)
     why_not: str = ""
+
+    def moment(self, frame: int) -> int:
+        """The moment a frame shows."""
+        return min(frame, max(self.gaps.shape[1] - 1, 0))
 
 
 def many(state: State) -> Many:
@@ -38,6 +42,8 @@ def reason(state: State) -> str:
         return "A family belongs to the random network."
     if not state.turns or state.omega == 0 or state.policy == "native" or state.gate == "never":
         return "Nothing turns here: all gaps are zero."
+    if programs.own(state):
+        return "Take a law, a policy and a gate of whorl's own to see 300 networks."
     if state.hidden != 3 or state.alpha != 1:
         return "Set the width to 3 and α to 1 to see 300 networks."
     return ""
@@ -54,9 +60,8 @@ def _many(state: State) -> Many:
     inputs, targets = (np.stack([member[place] for member in members]) for place in (1, 2))
     order = np.stack([system.order(state, member[3]) for member in members])
     turns = np.stack([system.senses(state, member[4]) for member in members])
-    make = adaptive if state.policy == "adaptive" else step_matched
-    law = rotational(base=leaky(state.leak or LEAST_LEAK))
-    rule = make(state.scale, omega=state.omega, gate=state.gate, law=law)
+    chosen, law = policies.get(state.policy), rotational(base=leaky(state.leak or LEAST_LEAK))
+    rule = chosen.make(**chosen.takes(state.settings), law=law)
     result = train_many(
         nets, inputs, targets, policy=rule, schedule=order, turns=turns, record=True
     )

@@ -30,7 +30,8 @@ class Moment:
 
     grid: np.ndarray  # Q with the column at each point of the triangle's bounding box
     column: np.ndarray  # where the column is
-    number: int  # which it is
+    path: np.ndarray  # where it goes over the run, (moments, 3)
+    foot: str  # which it is, in words
     certificate: str
     colour: str  # of the verdict on the loop
     curvature: str
@@ -81,7 +82,10 @@ def _moment(state: State) -> Moment:
     return Moment(
         grid,
         np.asarray(net.layers[-1])[:, seen.column],
-        seen.column,
+        seen.layers[-1][:, :, seen.column],
+        "Q with the column anywhere"
+        if state.system != "family"
+        else f"Q with column {seen.column + 1} of the last layer anywhere",
         *_verdicts(state, net, inputs, targets),
     )
 

@@ -9,14 +9,25 @@ state.
 from typing import Any
 
 from whorl import _html
-from whorl.explorer.gallery import TITLES, VIEWS
+from whorl.explorer import views
 from whorl.explorer.presets import PRESETS
-from whorl.explorer.state import KINDS, SAMPLES, Choice, Parts, State, from_query
+from whorl.explorer.state import (
+    DEFAULTS,
+    KINDS,
+    SAMPLES,
+    Choice,
+    Kind,
+    Parts,
+    State,
+    brought,
+    from_query,
+)
+from whorl.registry import Entry, Registry, laws, policies
 
 GROUPS = (
-    ("System", ("system", "depth", "width", "imbalance", "floor", "seed", "start", "target")),
-    ("Feedback", ("law", "leak", "alpha", "omega")),
-    ("Learning", ("policy", "gate", "turn", "scale", "epochs", "shown", "sample")),
+    ("System", ("system", "depth", "width", "imbalance", "floor", "seed", "start", "target"), ()),
+    ("Feedback", ("law", "leak", "alpha", "omega"), (laws,)),
+    ("Learning", ("policy", "gate", "turn", "scale", "epochs", "shown", "sample"), (policies,)),
 )
 
 
@@ -31,8 +42,8 @@ def html(query: str) -> str:
         .get_template("page.html.j2")
         .render(
             presets=PRESETS,
-            groups=[(name, [_control(one, state) for one in fields]) for name, fields in GROUPS],
-            views={name: TITLES[name] for name in VIEWS},
+            groups=[(group[0], _controls(*group[1:], state)) for group in GROUPS],
+            views=_places(),
             state=state,
             refusal=refusal,
             samples=SAMPLES,
@@ -40,11 +51,22 @@ def html(query: str) -> str:
     )
 
 
-def _control(name: str, state: State) -> dict[str, Any]:
+def _controls(
+    fields: tuple[str, ...], bringing: tuple[Registry[Entry], ...], state: State
+) -> list[dict[str, Any]]:
+    """The settings of a group: ours, and those that entries of other packages bring."""
+    ours = [_control(one, KINDS[one], state.settings[one], DEFAULTS[one]) for one in fields]
+    return ours + [
+        _control(one, kind, state.settings.get(one, default), default)
+        for one, (kind, default) in brought(*bringing).items()
+    ]
+
+
+def _control(name: str, kind: Kind, given: Any, usual: Any) -> dict[str, Any]:
     """One setting: what it is, its value, and the form in which it is asked for."""
-    kind = KINDS[name]
+    uses = {}
     if isinstance(kind, Choice):
-        form = "select"
+        form, uses = "select", {word: _uses(kind, word) for word, _ in kind.words}
     elif isinstance(kind, Parts):
         form = "text"
     else:
@@ -52,8 +74,22 @@ def _control(name: str, state: State) -> dict[str, Any]:
     return {
         "name": name,
         "kind": kind,
-        "value": kind.write(getattr(state, name)),
-        "default": kind.write(getattr(State(), name)),
+        "value": kind.write(given),
+        "default": kind.write(usual),
         "step": getattr(kind, "step", 1),
         "form": form,
+        "uses": uses,
     }
+
+
+def _uses(kind: Choice, word: str) -> str:
+    """The settings that an entry has a say for; a turn acts through the leaky law."""
+    entry = kind.among.get(word) if isinstance(kind.among, Registry) else None
+    leak = ["leak"] if word == "rotational" else []
+    return " ".join([*(entry.defaults if entry else ()), *leak])
+
+
+def _places() -> dict[str, str]:
+    """The places of the views in their order, each with the title that it has at first."""
+    titles = {view.place: view.label for rps in (True, False) for view in views.of(rps)}
+    return {view.place: titles[view.place] for view in views.listed()}

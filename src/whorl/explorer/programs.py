@@ -3,7 +3,8 @@
 Three things would make a program each: the depth, the law behind the turn, and the policy with its
 gate. Here all three are data. A shallower network is filled up to `MAX_DEPTH` with layers that pass
 every flow on and cannot move: columns with a single entry. A law and a policy are chosen among the
-library's own by a number. What is left is one program a width.
+library's own by a number. What is left is one program a width, and one more for each law, policy or
+gate of another package.
 """
 
 from typing import Any
@@ -15,11 +16,12 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from whorl.curvature import Curvature, curvature
+from whorl.explorer import system
 from whorl.explorer.state import MAX_DEPTH, State
-from whorl.explorer.system import base
 from whorl.feedback import Direct, Leaky, Repair, Rotational, SpectralLaw, leaky, repair, rotational
 from whorl.ledger import Entry
-from whorl.policy import GATES, Adaptive, Decision, Native, Policy, StepMatched, View
+from whorl.policy import Adaptive, Decision, Gate, Native, Policy, StepMatched, View
+from whorl.registry import gates, laws, policies
 from whorl.response import Matrix, Response, response
 from whorl.systems.layered import Network
 from whorl.trajectory import begin, run
@@ -30,6 +32,10 @@ POLICIES: dict[str, type[Policy]] = {
     "step_matched": StepMatched,
     "adaptive": Adaptive,
 }
+GATES: dict[str, Gate] = {
+    name: gates.get(name).factory for name in ("curvature", "always", "never")
+}
+TOGETHER = [(policy, gate) for policy in POLICIES for gate in GATES]
 
 
 class AnyLaw(SpectralLaw):
@@ -49,17 +55,16 @@ class AnyLaw(SpectralLaw):
 
 
 class AnyPolicy(Policy):
-    """One of the library's policies behind one of its gates, by number."""
+    """One of the library's policies behind one of its gates, or of some others, by number."""
 
     number: Int[Array, ""]
+    others: tuple[Policy, ...]
 
     def decide(self, view: View) -> Decision:
         kinds = [
-            kind(self.scale, self.omega, gate, self.law)
-            for kind in POLICIES.values()
-            for gate in GATES.values()
+            POLICIES[kind](self.scale, self.omega, GATES[gate], self.law) for kind, gate in TOGETHER
         ]
-        choices = [kind.decide(view) for kind in kinds]
+        choices = [kind.decide(view) for kind in (*kinds, *self.others)]
         return Decision(
             jnp.stack([one.step for one in choices])[self.number],
             jnp.stack([one.amount for one in choices])[self.number],
@@ -67,26 +72,52 @@ class AnyPolicy(Policy):
 
 
 def law(state: State) -> Rotational:
-    """The law of `state` with its kind as data; a spectral law is one that does not turn."""
-    behind = base(state)
-    number = LAWS.index(type(behind))
-    any_law = AnyLaw(jnp.asarray(number), behind if isinstance(behind, Leaky) else leaky(1.0))
-    return rotational(
-        state.alpha if state.turns else 1.0, state.omega if state.turns else 0.0, base=any_law
-    )
+    """The law of `state`, one of the library's own with its kind as data.
+
+    A spectral law is one that does not turn.
+    """
+    made = system.law(state)
+    whole = made if isinstance(made, Rotational) else rotational(1.0, 0.0, base=_spectral(made))
+    if type(whole.base) not in LAWS:
+        return whole
+    damped = whole.base if isinstance(whole.base, Leaky) else leaky(1.0)
+    number = jnp.asarray(LAWS.index(type(whole.base)))
+    return eqx.tree_at(lambda one: one.base, whole, AnyLaw(number, damped))
 
 
-def policy(state: State) -> AnyPolicy:
-    """A policy with the settings of `state`, whose number is still to be set."""
-    omega = state.omega if state.turns else 0.0
-    return AnyPolicy(
-        jnp.asarray(state.scale), jnp.asarray(omega), GATES["never"], law(state), jnp.asarray(0)
-    )
+def _spectral(made: Any) -> SpectralLaw:
+    if not isinstance(made, SpectralLaw):
+        raise ValueError(
+            f"law must be spectral or rotational to be shown here, but it is {type(made).__name__}"
+        )
+    return made
 
 
-def number(state: State, kind: str) -> int:
-    """The number of the policy called `kind` behind the gate of `state`."""
-    return list(POLICIES).index(kind) * len(GATES) + list(GATES).index(state.gate)
+def turning(state: State) -> tuple[str, ...]:
+    """The policies whose losses are shown beside the native one."""
+    return tuple(dict.fromkeys(["step_matched", "adaptive", state.policy, "native"]))[:-1]
+
+
+def policy(state: State) -> tuple[AnyPolicy, list[int]]:
+    """A policy with the settings of `state`, and the number in it of each that is shown."""
+    behind, omega = law(state), state.omega if state.turns else 0.0
+    others: dict[tuple[str, str], Policy] = {}
+    for name in turning(state):
+        if (name, state.gate) not in TOGETHER:
+            chosen = policies.get(name)
+            given = chosen.takes(state.settings | {"omega": omega})
+            others[name, state.gate] = chosen.make(**given, law=behind)
+    every = [*TOGETHER, *others]
+    numbers = [every.index((name, state.gate)) for name in turning(state)]
+    numbered = (GATES["never"], behind, jnp.asarray(0), tuple(others.values()))
+    return AnyPolicy(jnp.asarray(state.scale), jnp.asarray(omega), *numbered), numbers
+
+
+def own(state: State) -> tuple[str, ...]:
+    """What makes a program of its own: the names that the one for all others does not know."""
+    law_known = laws.get(state.law).source == "whorl.feedback"
+    known = state.policy in POLICIES and state.gate in GATES
+    return (*([] if law_known else [state.law]), *([] if known else [state.policy, state.gate]))
 
 
 class Given(eqx.Module):
@@ -116,13 +147,13 @@ def unpadded(layers: Any, depth: int) -> list[np.ndarray]:
 
 
 class Paths(eqx.Module):
-    """Two runs from one start, under the step-matched and the adaptive policy, and the path of the
-    one that is looked at.
+    """Runs from one start, under the step-matched, the adaptive and any other policy, and the path
+    of the one that is looked at.
     """
 
-    made: Int[Array, "two"]
+    made: Int[Array, "runs"]
     start: Float[Array, ""]
-    losses: tuple[Float[Array, "two updates"], ...]  # of the guided and of the native learner
+    losses: tuple[Float[Array, "runs updates"], ...]  # of the guided and of the native learner
     entry: Entry
     amount: Float[Array, "updates"]
     layers: tuple[Float[Array, "moments rows columns"], ...]
@@ -135,7 +166,7 @@ class Paths(eqx.Module):
 def paths(
     given: Given,
     rule: AnyPolicy,
-    numbers: Int[Array, "two"],
+    numbers: Int[Array, "runs"],
     which: Int[Array, ""],
     straight: Bool[Array, ""],
 ) -> Paths:

@@ -3,8 +3,12 @@
 Only checked numbers and words of a list are written.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 from whorl.explorer.state import MAX_EPOCHS, SAMPLES, State
 from whorl.explorer.system import widths
+from whorl.registry import Entry, Registry, laws, policies
 
 HEAD = '''"""Remakes what the explorer of whorl showed."""
 
@@ -52,25 +56,36 @@ def _rules(state: State) -> str:
         "minus": f"-np.ones({last}, dtype=int)",
         "alternating": f"(-1) ** np.arange({last})",
     }[state.turn]
-    base = "wh.direct()" if state.law == "direct" else "wh.repair()"
-    if state.law in ("leaky", "rotational") and state.leak > 0:
-        base = f"wh.leaky({state.leak!r})"
-    alpha, omega = (state.alpha, state.omega) if state.turns else (1.0, 0.0)
+    omega = state.omega if state.turns else 0.0
+    settings = state.settings | {"omega": omega}
     lines = [
         f"samples = {order}",
         f"senses = {senses}",
-        f"law = wh.rotational(alpha={alpha!r}, omega={omega!r}, base={base})",
+        f"law = {_law(state)}",
+        f"policy = {_made(policies, state.policy, settings, law='law')}",
     ]
-    if not state.turns:
-        lines[-1] += "  # a spectral law: it does not turn"
-    if state.policy == "native":
-        lines.append(f"policy = wh.native({state.scale!r}, law=law)")
-    else:
-        lines.append(
-            f"policy = wh.{state.policy}({state.scale!r}, omega={omega!r}, gate={state.gate!r}, "
-            "law=law)"
-        )
     return "\n".join(lines) + "\n"
+
+
+def _law(state: State) -> str:
+    through = f"wh.leaky({state.leak!r})" if state.leak > 0 else "wh.repair()"
+    if state.law == "rotational":
+        return _made(laws, state.law, state.settings, base=through)
+    base = through if state.law == "leaky" else _made(laws, state.law, state.settings)
+    if state.turns:
+        return base
+    turned = f"wh.rotational(alpha=1.0, omega=0.0, base={base})"
+    return f"{turned}  # a spectral law: it does not turn"
+
+
+def _made(among: Registry[Entry], name: str, settings: Mapping[str, Any], **objects: str) -> str:
+    """What makes an entry: whorl's own by its function, another package's through the registry."""
+    entry = among.get(name)
+    given = {key: repr(value) for key, value in entry.takes(settings).items()} | objects
+    text = ", ".join(f"{key}={value}" for key, value in given.items())
+    if entry.source.startswith("whorl."):
+        return f"wh.{name}({text})"
+    return f"wh.registry.{among.group.partition('.')[2]}.get({name!r}).make({text})"
 
 
 def _run(state: State) -> str:

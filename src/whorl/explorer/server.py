@@ -9,7 +9,7 @@ elsewhere, and its content policy says so to the browser.
 
 import functools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
@@ -20,7 +20,7 @@ import plotly
 from flask import Flask, Response, abort, jsonify, request
 from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
-from whorl.explorer import gallery, many, page, recipe, tables, wire
+from whorl.explorer import gallery, many, page, programs, recipe, tables, wire
 from whorl.explorer.listening import Listening
 from whorl.explorer.presets import PRESETS
 from whorl.explorer.state import MAX_DEPTH, State, from_query
@@ -36,12 +36,6 @@ POLICY = (
     "http://localhost:* http://127.0.0.1:*"
 )
 WORDS = ("words",)  # no program at all
-PORTIONS: dict[str, Callable[..., gallery.Portion]] = {
-    "paths": gallery.paths,
-    "picture": gallery.picture,
-    "instant": gallery.instant,
-    "family": gallery.family,
-}
 
 
 def application(*, trusted: Sequence[str] = (), work: Work | None = None) -> Flask:
@@ -149,7 +143,8 @@ def program(portion: str, state: State) -> tuple[Any, ...]:
     """What decides which compiled program a portion needs."""
     if portion == "family":
         return WORDS if many.reason(state) else (portion, state.depth, state.policy, state.gate)
-    return "moment" if portion == "instant" else "run", state.hidden, state.system == "rps"
+    kind = "moment" if portion == "instant" else "run"
+    return kind, state.hidden, state.system == "rps", *programs.own(state)
 
 
 def _portion(lanes: Work, portion: str, theme: str) -> Response:
@@ -158,7 +153,7 @@ def _portion(lanes: Work, portion: str, theme: str) -> Response:
     state = from_query(request.query_string.decode())
     answer = lanes.do(
         program(portion, state),
-        lambda: wire.encoded(PORTIONS[portion](state, THEMES[theme])),
+        lambda: wire.encoded(gallery.PORTIONS[portion](state, THEMES[theme])),
         key=(portion, theme, state),
         client=_client(),
     )
@@ -230,7 +225,7 @@ def warm(lanes: Work, *, alone: bool = False) -> threading.Thread:
 
 
 def _warmed(lanes: Work, portion: str, state: State) -> None:
-    PORTIONS[portion](state)
+    gallery.PORTIONS[portion](state)
     lanes.mark(program(portion, state))
 
 

@@ -3,16 +3,21 @@
 A state is data: numbers inside limits, words from a list, three shares. Whatever comes from an
 address or a file passes through `from_query` or `from_json`, and a refusal reads like every other
 of the library: *argument* must *rule*, but *value*. The limits are also what keeps one visitor from
-asking for more work than a moment's.
+asking for more work than a moment's. Laws, policies and gates are those of the registry; what they
+bring along of parameters is kept in `more`.
 """
 
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
+
+from whorl.feedback import ALPHA, LEAK, OMEGA
+from whorl.policy import SCALE
+from whorl.registry import Entry, Number, Registry, gates, laws, policies
 
 MAX_DEPTH = 6
 MAX_EPOCHS = 30
@@ -73,19 +78,27 @@ class Real:
         return self.checked(name, _number(text))
 
     def write(self, value: float) -> str:
-        return f"{value:.15g}" if float(f"{value:.15g}") == value else repr(value)
+        return _decimal(value)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One word of a list, each with what it is called on the page."""
+    """One word of a list, each with what it is called on the page, or of a registry."""
 
     label: str
-    words: tuple[tuple[str, str], ...]
+    among: tuple[tuple[str, str], ...] | Registry[Entry]
     note: str = ""
 
+    @property
+    def words(self) -> tuple[tuple[str, str], ...]:
+        if isinstance(self.among, tuple):
+            return self.among
+        return tuple((one.name, one.label) for one in self.among.entries(where="explorer"))
+
     def checked(self, name: str, value: Any) -> str:
-        known = [word for word, _ in self.words]
+        if isinstance(self.among, Registry):
+            return self.among.get(value, where="explorer").name
+        known = [word for word, _ in self.among]
         if not isinstance(value, str) or value not in known:
             raise ValueError(f"{name} must be one of {', '.join(known)}, but it is {value!r}")
         return value
@@ -124,9 +137,7 @@ class Parts:
         )
 
     def write(self, value: Shares) -> str:
-        return ",".join(
-            f"{one:.15g}" if float(f"{one:.15g}") == one else repr(one) for one in value
-        )
+        return ",".join(map(_decimal, value))
 
 
 Kind = Whole | Real | Choice | Parts
@@ -134,6 +145,11 @@ Kind = Whole | Real | Choice | Parts
 
 def _setting(default: Any, kind: Kind) -> Any:
     return field(default=default, metadata={"kind": kind})
+
+
+def _slider(one: Number) -> Real:
+    low, high, step = one.slider or (one.low, one.high, (one.high - one.low) / 100)
+    return Real(one.label or one.name, low, high, step, one.help)
 
 
 @dataclass(frozen=True)
@@ -177,35 +193,12 @@ class State:
     seed: int = _setting(15, Whole("Seed", 0, 9999, "of columns, data, order and fair turns"))
     start: Shares = _setting((1.0, 1.0, 8.0), Parts("Start", "three parts"))  # noqa: RUF009
     target: Shares = _setting((3.0, 4.0, 3.0), Parts("Target", "three parts"))  # noqa: RUF009
-    law: str = _setting(
-        "rotational",
-        Choice(
-            "Law",
-            (
-                ("direct", "direct"),
-                ("repair", "repair"),
-                ("leaky", "leaky"),
-                ("rotational", "rotational"),
-            ),
-        ),
-    )
-    leak: float = _setting(0.0, Real("Leak μ", 0.0, 1.0, 0.01, "0: the exact repair"))
-    alpha: float = _setting(1.0, Real("Relaxing α", 0.1, 4.0, 0.1, "how fast the error falls"))
-    omega: float = _setting(3.0, Real("Turning Ω", 0.0, 8.0, 0.1, "how fast the error turns"))
-    policy: str = _setting(
-        "adaptive",
-        Choice(
-            "Policy",
-            (("native", "native"), ("step_matched", "step-matched"), ("adaptive", "adaptive")),
-        ),
-    )
-    gate: str = _setting(
-        "always",
-        Choice(
-            "Gate",
-            (("curvature", "by curvature"), ("always", "always open"), ("never", "never open")),
-        ),
-    )
+    law: str = _setting("rotational", Choice("Law", laws))
+    leak: float = _setting(0.0, _slider(LEAK))
+    alpha: float = _setting(1.0, _slider(ALPHA))
+    omega: float = _setting(3.0, _slider(OMEGA))
+    policy: str = _setting("adaptive", Choice("Policy", policies))
+    gate: str = _setting("always", Choice("Gate", gates))
     turn: str = _setting(
         "plus",
         Choice(
@@ -218,17 +211,21 @@ class State:
             ),
         ),
     )
-    scale: float = _setting(0.1, Real("Step scale", 0.01, 1.0, 0.01))
+    scale: float = _setting(0.1, _slider(SCALE))
     epochs: int = _setting(30, Whole("Epochs", 1, MAX_EPOCHS, "six updates each"))
     shown: str = _setting(
         "one", Choice("Learns", (("all", "all samples"), ("one", "watched only")))
     )
     sample: int = _setting(1, Whole("Watched", 1, SAMPLES, "the sample that the views follow"))
     frame: int = _setting(0, Whole("Update", 0, SAMPLES * MAX_EPOCHS))
+    # what a law or a policy brings, by name and value, where it is not as by default
+    more: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
         for name, kind in KINDS.items():
             object.__setattr__(self, name, kind.checked(name, getattr(self, name)))
+        if self.more:
+            object.__setattr__(self, "more", _changed(dict(self.more)))
         if self.frame > self.updates:
             raise ValueError(
                 f"frame must be a whole number from 0 to {self.updates}, six an epoch, but it is "
@@ -243,7 +240,12 @@ class State:
     @property
     def turns(self) -> bool:
         """Whether the law can turn at all."""
-        return self.law == "rotational"
+        return "omega" in laws.get(self.law).defaults
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Every setting by name, for the factories of the registry."""
+        return {name: getattr(self, name) for name in KINDS} | dict(self.more)
 
     @property
     def hidden(self) -> int:
@@ -273,15 +275,31 @@ class State:
             for name, kind in KINDS.items()
             if getattr(self, name) != DEFAULTS[name]
         }
+        changed |= {name: _decimal(value) for name, value in self.more}
         return urlencode(changed, safe=",")
 
     def to_json(self) -> str:
         """All settings, readable."""
-        return json.dumps({"whorl": "explorer", **asdict(self)}, indent=2) + "\n"
+        return json.dumps({"whorl": "explorer", **self.settings}, indent=2) + "\n"
 
 
-KINDS: dict[str, Kind] = {one.name: one.metadata["kind"] for one in fields(State)}
+KINDS: dict[str, Kind] = {
+    one.name: one.metadata["kind"] for one in fields(State) if "kind" in one.metadata
+}
 DEFAULTS: dict[str, Any] = {one.name: one.default for one in fields(State)}
+
+
+def brought(*among: Registry[Entry]) -> dict[str, tuple[Real, float]]:
+    """The parameters that laws or policies of other packages bring, each with its default.
+
+    One that is called like a setting of the page is that setting.
+    """
+    return {
+        one.name: (_slider(one), one.default)
+        for entry in (entry for known in among for entry in known.entries(where="explorer"))
+        for one in entry.parameters
+        if isinstance(one, Number) and one.name not in KINDS
+    }
 
 
 def from_query(query: str) -> State:
@@ -291,11 +309,11 @@ def from_query(query: str) -> State:
             f"the address must be at most 2000 characters long, but it has {len(query)}"
         )
     pairs = parse_qsl(query.removeprefix("?"), keep_blank_values=True)
-    names = _known("the address", [name for name, _ in pairs])
-    values: dict[str, Any] = {
-        name: KINDS[name].read(name, text) for name, (_, text) in zip(names, pairs, strict=True)
-    }
-    return State(**values)
+    names = [name for name, _ in pairs]
+    kinds = {name: _kind("the address", name) for name in names}
+    if twice := [name for name in kinds if names.count(name) > 1]:
+        raise ValueError(f"the address must hold each setting once, but {twice[0]} is there twice")
+    return _made({name: kinds[name].read(name, text) for name, text in pairs})
 
 
 def from_json(text: str) -> State:
@@ -308,22 +326,37 @@ def from_json(text: str) -> State:
         raise ValueError(
             'the file must hold a state of the explorer, "whorl": "explorer", but it does not'
         )
-    names = _known("the file", [name for name in given if name != "whorl"])
-    values: dict[str, Any] = {name: KINDS[name].checked(name, given[name]) for name in names}
-    return State(**values)
+    kinds = {name: _kind("the file", name) for name in given if name != "whorl"}
+    return _made({name: kind.checked(name, given[name]) for name, kind in kinds.items()})
 
 
-def _known(where: str, names: Iterable[str]) -> list[str]:
-    seen: list[str] = []
-    for name in names:
-        if name not in KINDS:
-            raise ValueError(
-                f"{where} must hold settings of the explorer only, but {name[:40]!r} is not one"
-            )
-        if name in seen:
-            raise ValueError(f"{where} must hold each setting once, but {name} is there twice")
-        seen.append(name)
-    return seen
+def _made(values: dict[str, Any]) -> State:
+    more = tuple((name, value) for name, value in values.items() if name not in KINDS)
+    return State(**{name: values[name] for name in values.keys() & KINDS.keys()}, more=more)
+
+
+def _kind(where: str, name: str) -> Kind:
+    return KINDS[name] if name in KINDS else _offered(where, name)[0]
+
+
+def _offered(where: str, name: str) -> tuple[Real, float]:
+    offered = brought(laws, policies)
+    if name not in offered:
+        raise ValueError(
+            f"{where} must hold settings of the explorer only, but {name[:40]!r} is not one"
+        )
+    return offered[name]
+
+
+def _changed(more: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
+    """What differs from its default, in the order of the names."""
+    offered = {name: _offered("more", name) for name in sorted(more)}
+    values = {name: kind.checked(name, more[name]) for name, (kind, _) in offered.items()}
+    return tuple((name, value) for name, value in values.items() if value != offered[name][1])
+
+
+def _decimal(value: float) -> str:
+    return f"{value:.15g}" if float(f"{value:.15g}") == value else repr(value)
 
 
 def _number(text: str) -> float | str:

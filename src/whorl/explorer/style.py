@@ -19,7 +19,6 @@ from whorl.palette import Theme as Theme
 THEMES = {"light": LIGHT, "dark": DARK}
 FONT = "system-ui, -apple-system, 'Segoe UI', 'Liberation Sans', Arial, sans-serif"
 CAPTIONED = {"l": 66, "r": 16, "t": 54, "b": 52}  # margins of a view with a key and a caption
-NAMES = {"native": "native", "step_matched": "step-matched", "adaptive": "adaptive"}
 
 
 def figure(traces: list[dict[str, Any]], theme: Theme, **layout: Any) -> go.Figure:

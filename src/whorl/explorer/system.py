@@ -12,7 +12,8 @@ import functools
 import numpy as np
 
 from whorl.explorer.state import MAX_EPOCHS, SAMPLES, Shares, State
-from whorl.feedback import Law, SpectralLaw, direct, leaky, repair, rotational
+from whorl.feedback import Law, leaky, repair, rotational
+from whorl.registry import laws
 from whorl.schedule import fair_turns, fixed, permuted
 from whorl.systems.layered import Network
 from whorl.task import Task
@@ -79,16 +80,13 @@ def senses(state: State, drawn: np.ndarray) -> np.ndarray:
     return np.full(UPDATES, 1 if state.turn == "plus" else -1, dtype=np.int32)
 
 
-def base(state: State) -> SpectralLaw:
-    """The spectral law, or the one behind the rotational law.
-
-    Without a leak the leaky law is the repair.
-    """
-    if state.law == "direct":
-        return direct()
-    return leaky(state.leak) if state.leak > 0 and state.law != "repair" else repair()
-
-
 def law(state: State) -> Law:
-    """The boundary law."""
-    return rotational(state.alpha, state.omega, base=base(state)) if state.turns else base(state)
+    """The boundary law.
+
+    Without a leak the leaky law is the repair, and the rotational one acts through it.
+    """
+    chosen = laws.get(state.law)
+    given, through = chosen.takes(state.settings), leaky(state.leak) if state.leak > 0 else repair()
+    if chosen.factory is leaky:
+        return through
+    return chosen.make(**given, **({"base": through} if chosen.factory is rotational else {}))

@@ -1,20 +1,13 @@
 """Rules for values in a design: the words after "must be", and the test."""
 
 from collections.abc import Callable
-from sys import float_info
 from typing import Any
 
+from whorl.registry import Rule as Rule
+from whorl.registry import between as between
+from whorl.registry import finite as finite
+
 Check = Callable[[Any], bool]
-Rule = tuple[str, Check]  # the words after "must be", and the test
-
-
-def finite(value: Any) -> bool:
-    """Whether a value is a finite number that a double can hold."""
-    return (
-        isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and abs(value) <= float_info.max
-    )
 
 
 def _whole(value: Any) -> bool:
@@ -35,17 +28,6 @@ def only(wanted: float) -> Rule:
     """One number and no other: what the paper fixes and the algebra of a study relies on."""
     test = _whole if isinstance(wanted, int) else finite
     return f"{wanted:g}", lambda value: test(value) and value == wanted
-
-
-def between(low: float, high: float) -> Rule:
-    """A number in a range.
-
-    Outside of it round-off or overflow would be measured, and not the study.
-    """
-    return (
-        f"a number from {low:g} to {high:g}",
-        lambda value: finite(value) and low <= value <= high,
-    )
 
 
 def several(words: str, test: Check, least: int = 1) -> Rule:

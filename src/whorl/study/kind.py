@@ -2,7 +2,7 @@
 
 A kind is a package that holds this value as `KIND`, and beside it its shipped `design.toml` with
 its lock, and where there are some its published numbers, their distribution over root seeds, and
-the modules `figure`, `chart` and `words`. docs/design/extend.md shows how to add one.
+the modules `figure`, `chart` and `words`. docs/howto/extend.md shows how to add one.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -11,9 +11,10 @@ import jax
 import numpy as np
 
 from whorl.ensemble import Ensemble, stacked, train_many
-from whorl.feedback import leaky, rotational
+from whorl.feedback import rotational
 from whorl.ledger import TERMS
-from whorl.policy import Policy, adaptive, native, step_matched
+from whorl.policy import Policy
+from whorl.registry import laws, policies
 from whorl.sweep import draws
 from whorl.sweep.plan import Cases
 from whorl.systems.layered import Network
@@ -24,13 +25,11 @@ NUMBERS = ("start", "final", "native", "gap", *TERMS, "closure")
 
 
 def policy_of(cases: Cases) -> Policy:
-    """The policy of a shape, with the scale, the amount and the leak of every case."""
-    shape, free = cases.shape, cases.free
-    law = rotational(shape["alpha"], base=leaky(free["leak"]))
-    if shape["policy"] == "native":
-        return native(free["scale"], law=law)
-    make = {"step_matched": step_matched, "adaptive": adaptive}[shape["policy"]]
-    return make(free["scale"], omega=free["omega"], gate=shape["gate"], law=law)
+    """The policy of a shape and its law, with the numbers of every case."""
+    given = {**cases.shape, **cases.free}
+    behind, chosen = laws.get(given["law"]), policies.get(given["policy"])
+    law = rotational(given["alpha"], base=behind.make(**behind.takes(given)))
+    return chosen.make(**chosen.takes(given), law=law)
 
 
 def problem(seed: int, cases: Cases) -> tuple[np.ndarray, ...]:

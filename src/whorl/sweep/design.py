@@ -4,7 +4,8 @@ Which parameters take which values, how many trials, and how the work is cut.
 
 A value stands for itself, a list for each of its entries. In a random design `{ from = 0, to = 8 }`
 is a range to draw from, with `log = true` evenly in the logarithm. The reader is that of the
-studies: a refusal names the line.
+studies: a refusal names the line. Laws, policies and gates are those of the registry, with whatever
+parameters they have there.
 """
 
 from collections.abc import Mapping
@@ -15,45 +16,60 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+from whorl.feedback import ALPHA
 from whorl.ground import rules
 from whorl.ground.reader import MISSING, Reader, Words, contents, lines, toml
 from whorl.ground.rules import Rule, finite
+from whorl.ledger import TERMS
+from whorl.policy import GATE, OMEGA, SCALE
+from whorl.registry import Number, Word, laws, policies
 
 KINDS = ("grid", "random")
-POLICIES = ("native", "step_matched", "adaptive")
-GATES = ("curvature", "always", "never")
 
 
-def _among(*names: str) -> Rule:
-    return f"one of {', '.join(names)}", lambda value: value in names
+@dataclass(frozen=True)
+class Plain:
+    """A parameter that belongs to no entry of a registry."""
+
+    rule: Rule
+    default: Any
+    per_pair: bool = False
 
 
-# The parameters by table, each with its rule and the value it has where a design says nothing.
-PARAMETERS: dict[str, dict[str, tuple[Rule, Any]]] = {
-    "task": {"mixtures": (rules.whole(0, 1000), 3), "concentration": (rules.SPREAD, 1.0)},
-    "network": {
-        "depth": (rules.whole(1, 64), 1),
-        "width": (rules.whole(3, 128), 3),
-        "imbalance": (rules.between(0, 10_000), 4.0),
-        "floor": (rules.between(0, 1), 0.1),
+Parameter = Plain | Number | Word
+# The parameters by table, each with its rule and the value it has where a design says nothing; the
+# laws and the policies that a design names bring their own.
+PARAMETERS: dict[str, dict[str, Parameter]] = {
+    "task": {
+        "mixtures": Plain(rules.whole(0, 1000), 3),
+        "concentration": Plain(rules.SPREAD, 1.0, per_pair=True),
     },
-    "law": {"leak": (rules.LEAK, 0.1), "alpha": (rules.between(0.01, 100), 1.0)},
+    "network": {
+        "depth": Plain(rules.whole(1, 64), 1),
+        "width": Plain(rules.whole(3, 128), 3),
+        "imbalance": Plain(rules.between(0, 10_000), 4.0, per_pair=True),
+        "floor": Plain(rules.between(0, 1), 0.1, per_pair=True),
+    },
+    "law": {"law": Word("law", "leaky", laws), "alpha": ALPHA},
     "policy": {
-        "policy": (_among(*POLICIES), "adaptive"),
-        "scale": (rules.between(1e-9, 1), 0.1),
-        "omega": (rules.between(0, 1000), 1.0),
-        "gate": (_among(*GATES), "curvature"),
+        "policy": Word("policy", "adaptive", policies),
+        "scale": SCALE,
+        "omega": OMEGA,
+        "gate": GATE,
     },
     "schedule": {
-        "epochs": (rules.whole(1, 1_000_000), 30),
-        "order": (_among("permuted", "fixed"), "permuted"),
+        "epochs": Plain(rules.whole(1, 1_000_000), 30),
+        "order": Plain(
+            ("one of permuted, fixed", lambda value: value in ("permuted", "fixed")), "permuted"
+        ),
     },
 }
-RULES = {name: rule for table in PARAMETERS.values() for name, (rule, _) in table.items()}
-# What one compiled program is made for; every other parameter may differ from pair to pair within a
-# call.
+# What one compiled program is made for, in the order in which cases are numbered; after these come
+# the law and what entries say of themselves. Every other parameter may differ from pair to pair
+# within a call.
 SHAPE = ("depth", "width", "mixtures", "epochs", "order", "policy", "gate", "alpha")
-FREE = tuple(name for name in RULES if name not in SHAPE)
+TAKEN = ("case", "trial", "flip", "start", "final", "native", "gap", "closure", "made", "failed")
+TAKEN += ("reason", *TERMS, *(name for table in PARAMETERS.values() for name in table))
 WHOLE: dict[str, tuple[Rule, Any]] = {
     "seed": (rules.SEED, None),
     "chunk": (rules.CHUNK, 256),
@@ -95,6 +111,7 @@ class Sweep:
     flips: bool  # whether every trial is also made with all turns reversed
     points: int | None  # of a random design
     values: Mapping[str, tuple[Any, ...] | Range]
+    shape: tuple[str, ...]  # the parameters that a compiled program is made for
     text: bytes
 
     @property
@@ -103,11 +120,16 @@ class Sweep:
         return sha256(self.text).hexdigest()
 
     @property
+    def free(self) -> tuple[str, ...]:
+        """The parameters that may differ from pair to pair within a call."""
+        return tuple(name for name in self.values if name not in self.shape)
+
+    @property
     def shapes(self) -> list[dict[str, Any]]:
         """Every combination of the parameters that a compiled program is made for."""
-        listed = [self.values[name] for name in SHAPE]
+        listed = [self.values[name] for name in self.shape]
         return [
-            dict(zip(SHAPE, values, strict=True))
+            dict(zip(self.shape, values, strict=True))
             for values in product(*(v for v in listed if isinstance(v, tuple)))
         ]
 
@@ -168,15 +190,26 @@ class _SweepReader(Reader):
         flips = given.get("flips", False)
         if not isinstance(flips, bool):
             raise self.refuse("flips", "flips must be true or false", flips)
-        values = {}
-        for table, wanted in PARAMETERS.items():
+        values, shape = {}, []
+        for table, usual in PARAMETERS.items():
             here = self.table(given, table) if table in given else {}
+            wanted = usual | self.brought(table, here)
             self.only(here, wanted, table, f"{table}.")
             values |= {
-                key: self.axis(kind, f"{table}.{key}", here.get(key, usual))
-                for key, (_, usual) in wanted.items()
+                key: self.axis(kind, f"{table}.{key}", one, here.get(key, one.default))
+                for key, one in wanted.items()
             }
-        made = Sweep(name, title, kind, **whole, flips=flips, values=values, text=text)
+            shape += [key for key, one in wanted.items() if not one.per_pair and key not in SHAPE]
+        made = Sweep(
+            name,
+            title,
+            kind,
+            **whole,
+            flips=flips,
+            values=values,
+            shape=(*SHAPE, *shape),
+            text=text,
+        )
         self.check_size(made)
         return made
 
@@ -195,30 +228,52 @@ class _SweepReader(Reader):
             raise self.refuse(key, f"{key} must be {words}", value)
         return value
 
-    def axis(self, kind: str, path: str, given: Any) -> tuple[Any, ...] | Range:
+    def brought(self, table: str, here: dict[str, Any]) -> dict[str, Parameter]:
+        """The parameters of the laws or policies that a design names."""
+        found: dict[str, Parameter] = {}
+        word = PARAMETERS[table].get(table)
+        if not isinstance(word, Word):
+            return found
+        names = self.axis("grid", f"{table}.{table}", word, here.get(table, word.default))
+        assert isinstance(names, tuple)
+        for name in names:
+            for one in word.among.get(name).parameters:
+                if found.get(one.name, one) != one or (
+                    one.name in TAKEN and PARAMETERS[table].get(one.name) != one
+                ):
+                    raise self.refuse(
+                        f"{table}.{table}",
+                        f"parameters of {table} {name!r} must have names of their own in a sweep",
+                        Words(f"{one.name!r} is taken"),
+                    )
+                found[one.name] = one
+        return found
+
+    def axis(self, kind: str, path: str, one: Parameter, given: Any) -> tuple[Any, ...] | Range:
         """The values of one parameter: one, several, or a range."""
         name = path.partition(".")[2]
-        words, test = RULES[name]
         if isinstance(given, dict):
-            return self.range(kind, path, given)
+            return self.range(kind, path, one, given)
         entries = given if isinstance(given, list) else [given]
         if not entries or len({repr(entry) for entry in entries}) < len(entries):
             raise self.refuse(path, f"{name} must be a value or a list of different values", given)
         for entry in entries:
-            if not test(entry):
-                raise self.refuse(path, f"{name} must be {words}", entry)
-        return tuple(
-            float(entry) if "number" in words and "whole" not in words else entry
-            for entry in entries
-        )
+            if isinstance(one, Word):
+                if not one.among.has(entry, where="sweep"):
+                    why = Words(f"it is {one.among.unknown(entry)}")
+                    raise self.refuse(path, f"{name} must be {one.among.words('sweep')}", why)
+            elif not one.rule[1](entry):
+                raise self.refuse(path, f"{name} must be {one.rule[0]}", entry)
+        real = not isinstance(one, Word) and one.rule[0].startswith("a number")
+        return tuple(float(entry) if real else entry for entry in entries)
 
-    def range(self, kind: str, path: str, given: dict[str, Any]) -> Range:
+    def range(self, kind: str, path: str, one: Parameter, given: dict[str, Any]) -> Range:
         name = path.partition(".")[2]
-        if kind == "grid" or name in SHAPE:
+        if kind == "grid" or isinstance(one, Word) or not one.per_pair:
             why = "in a grid" if kind == "grid" else "because each value is compiled by itself"
             raise self.refuse(path, f"{name} must be a value or a list {why}", given)
         low, high, log = given.get("from"), given.get("to"), given.get("log", False)
-        words, test = RULES[name]
+        words, test = one.rule
         if (
             not given.keys() <= {"from", "to", "log"}
             or not isinstance(log, bool)
@@ -243,13 +298,13 @@ class _SweepReader(Reader):
 
     def check_size(self, made: Sweep) -> None:
         total = made.trials * (1 + made.flips) * (made.points or 1)
-        for name in RULES if made.kind == "grid" else ():
+        for name in made.values if made.kind == "grid" else ():
             total *= len(made.values[name])  # pyright: ignore[reportArgumentType]
         if total > MOST:
             raise self.refuse(
                 "trials", f"a sweep must have at most {MOST} cases", Words(f"it has {total}")
             )
-        shapes = prod(len(made.values[name]) for name in SHAPE)  # pyright: ignore[reportArgumentType]
+        shapes = prod(len(made.values[name]) for name in made.shape)  # pyright: ignore[reportArgumentType]
         if shapes > PROGRAMS:
             raise self.refuse(
                 "network",

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from whorl.ground.streams import stream
-from whorl.sweep.design import FREE, Range, Sweep
+from whorl.registry import gates, policies
+from whorl.sweep.design import Range, Sweep
 from whorl.sweep.draws import BLOCK, POINTS
 
 ROW_BYTES, FILE_BYTES = 85, 9000  # of a stored case and of a file, measured
@@ -74,7 +75,7 @@ class Plan:
         if design.kind == "grid":
             self.inner: tuple[int, ...] = tuple(
                 len(values)
-                for values in (design.values[name] for name in FREE)
+                for values in (design.values[name] for name in design.free)
                 if isinstance(values, tuple)
             )
             self.points: list[int] = [prod(self.inner)] * len(self.shapes)
@@ -124,7 +125,7 @@ class Plan:
             at = np.unravel_index(point, self.inner)
             free = {
                 name: np.asarray(self.design.values[name])[where]
-                for name, where in zip(FREE, at, strict=True)
+                for name, where in zip(design.free, at, strict=True)
             }
             draw = trial
         else:
@@ -136,16 +137,17 @@ class Plan:
     def _drawn(self, point: np.ndarray) -> dict[str, np.ndarray]:
         """The parameters of points of a random design, each from the stream of its block."""
         blocks, inverse = np.unique(point // BLOCK, return_inverse=True)
+        free = self.design.free
         even = np.stack(
             [
-                stream(self.design.seed, int(block), POINTS).random((BLOCK, len(FREE)))
+                stream(self.design.seed, int(block), POINTS).random((BLOCK, len(free)))
                 for block in blocks
             ]
         )
         shares = even[inverse, point % BLOCK]
         return {
             name: _placed(self.design.values[name], share)
-            for name, share in zip(FREE, shares.T, strict=True)
+            for name, share in zip(free, shares.T, strict=True)
         }
 
     def estimate(self, workers: int = 1) -> dict[str, Any]:
@@ -189,7 +191,8 @@ def update_seconds(shape: Mapping[str, Any]) -> float:
 
     Constants of a fit to benchmarks/README.md for width three, a rough guess elsewhere.
     """
-    if shape["width"] == 3 and shape["alpha"] == 1:
+    ours = all(known.get(shape[known.kind]).source == "whorl.policy" for known in (policies, gates))
+    if shape["width"] == 3 and shape["alpha"] == 1 and shape["law"] == "leaky" and ours:
         return 5e-9 + 9.5e-8 * shape["depth"]
     return 2e-6 * (1 + shape["depth"]) * (shape["width"] / 3) ** 2
 

@@ -20,14 +20,12 @@ import pyarrow.parquet as pq
 
 from whorl.ground import store
 from whorl.sweep.compute import NUMBERS, Rows
-from whorl.sweep.design import RULES, Sweep, parse
+from whorl.sweep.design import Range, Sweep, parse
 from whorl.sweep.guard import failed
 from whorl.sweep.plan import Cases, Plan, Shard
 
 NAME = re.compile(r"(\d{8,})-([0-9a-f]{64})\.parquet")
-TYPES = {name: pa.int64() for name in ("mixtures", "depth", "width", "epochs")} | {
-    name: pa.string() for name in ("policy", "gate", "order")
-}
+TYPES = {str: pa.string(), int: pa.int64(), float: pa.float64()}
 MEANING = {
     "case": "number of the case",
     "trial": "number of the trial; cases of a grid with one trial share task, logits, order and turns",
@@ -56,14 +54,20 @@ def _field(name: str, kind: pa.DataType, nullable: bool = False) -> pa.Field:
     )
 
 
-FIELDS = [
-    *(_field(name, pa.int64()) for name in ("case", "trial", "flip")),
-    *(_field(name, TYPES.get(name, pa.float64())) for name in RULES),
-    *(_field(name, pa.float64(), nullable=True) for name in NUMBERS),
-    _field("made", pa.int64()),
-    _field("failed", pa.bool_()),
-    _field("reason", pa.string()),
-]
+def fields(design: Sweep) -> list[pa.Field]:
+    """The columns of a shard: the parameters of its design, and the results."""
+    kinds = {
+        name: float if isinstance(values, Range) else type(values[0])
+        for name, values in design.values.items()
+    }
+    return [
+        *(_field(name, pa.int64()) for name in ("case", "trial", "flip")),
+        *(_field(name, TYPES[kind]) for name, kind in kinds.items()),
+        *(_field(name, pa.float64(), nullable=True) for name in NUMBERS),
+        _field("made", pa.int64()),
+        _field("failed", pa.bool_()),
+        _field("reason", pa.string()),
+    ]
 
 
 def table(design: Sweep, cases: Cases, rows: Rows) -> pa.Table:
@@ -76,17 +80,19 @@ def table(design: Sweep, cases: Cases, rows: Rows) -> pa.Table:
     }
     columns |= {
         name: np.full(len(cases), cases.shape[name]) if name in cases.shape else cases.free[name]
-        for name in RULES
+        for name in design.values
     }
     columns |= {"made": rows["made"], "failed": bad, "reason": rows["reason"]}
+    columns_of = fields(design)
     arrays = [
         pa.array(rows[f.name], f.type, mask=bad)
         if f.name in NUMBERS
         else pa.array(_plain(columns[f.name]), f.type)
-        for f in FIELDS
+        for f in columns_of
     ]
     return pa.Table.from_arrays(
-        arrays, schema=pa.schema(FIELDS, metadata={"sweep": design.name, "design": design.sha256})
+        arrays,
+        schema=pa.schema(columns_of, metadata={"sweep": design.name, "design": design.sha256}),
     )
 
 
@@ -210,7 +216,7 @@ def damage(path: Path, plan: Plan, number: int) -> str:
         return "its bytes do not have the hash in its name"
     try:
         columns = pq.read_schema(path)
-        if not columns.equals(pa.schema(FIELDS)):
+        if not columns.equals(pa.schema(fields(plan.design))):
             return "it has not the columns of a shard"
         cases = pq.read_table(path, columns=["case"])["case"].to_numpy()
     except (pa.ArrowException, OSError):

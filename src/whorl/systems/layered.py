@@ -18,6 +18,7 @@ from whorl import _check, _construct, _precision, simplex
 from whorl._check import Numbers
 from whorl.fast import wide
 from whorl.geometry import Simplex, block
+from whorl.registry import systems
 from whorl.system import Blocks, Matrix, System, Trace
 
 Layer = Float[Array, "_out _in"]
@@ -45,6 +46,7 @@ class Streams(eqx.Module):
         return len(self.flows)
 
 
+@systems.register("network")
 class Network(System):
     """A layered flow network.
 

@@ -32,15 +32,23 @@
 
   // Which settings have a say: the rest is hidden (another system's) or quiet (without effect at the moment).
   function arrange() {
-    const system = value("system"), law = value("law"), turning = law === "rotational";
+    const owners = ["law", "policy"].map((name) => [...form.elements[name].options].map((option) => option.dataset.uses.split(" ")));
+    const uses = (name) => form.elements[name].selectedOptions[0].dataset.uses.split(" ");
+    const system = value("system"), turning = uses("law").includes("omega");
     const cycle = system === "rps", family = system === "family";
     const hide = {
       depth: !family, width: !family, imbalance: !family, floor: !family, sample: !family, shown: !family,
       start: family, target: system !== "column", seed: cycle || (!family && value("turn") !== "fair"),
-      law: cycle, leak: cycle, alpha: cycle, omega: cycle, policy: cycle, gate: cycle, turn: cycle, scale: cycle,
+      law: cycle, policy: cycle, turn: cycle,
     };
-    const still = value("policy") === "native" || !turning;
-    const quiet = { width: value("depth") === 1, leak: law === "direct" || law === "repair", alpha: !turning, omega: !turning, gate: still, turn: still || value("gate") === "never" };
+    // What a law or a policy has a say for; what both know is the law's.
+    const [lawful, political] = owners.map((options) => options.flat());
+    for (const name of [...lawful, ...political]) hide[name] = cycle;
+    const still = !uses("policy").includes("omega") || !turning;
+    const quiet = { width: value("depth") === 1, turn: still || value("gate") === "never" };
+    for (const name of political) quiet[name] = !uses("policy").includes(name);
+    for (const name of lawful) quiet[name] = !uses("law").includes(name);
+    quiet.gate = still;
     for (const field of fields) {
       const row = field.closest(".control");
       row.hidden = Boolean(hide[field.name]);
@@ -97,6 +105,7 @@
     picture.ask();
     made = answer.made;
     for (const [name, title] of Object.entries(answer.titles)) $(`title-${name}`).textContent = title;
+    for (const view of document.querySelectorAll("[data-view]")) view.hidden = !(view.dataset.view in answer.titles);
     for (const [name, figure] of Object.entries(answer.figures)) draw(name, figure);
     $("note").textContent = answer.note;
     document.body.dataset.paths = address;

@@ -1,4 +1,58 @@
-"""The views.
+"""The views: one file each, whose pure function makes a Plotly figure and says where it belongs.
 
-One file each, with one pure function `figure` from arrays and a moment to a Plotly figure.
+A view is found by its file, or by an entry point in the group `whorl.views` of another package. It
+looks at one of four subjects, and is given that subject, the moment and the theme.
+
+| subject | what it is | where there is one |
+|---|---|---|
+| `run` | `compute.Run`: both learners, update by update | every system but rock, paper, scissors |
+| `orbit` | `cycle.Orbit`: the column's orbit | rock, paper, scissors |
+| `instant` | `moment.Moment`: what is computed at the moment alone | as `run` |
+| `family` | `many.Many`: three hundred networks | everywhere |
 """
+
+from dataclasses import dataclass
+
+from whorl.registry import Entry, Registry
+
+SUBJECTS = ("run", "orbit", "instant", "family")
+
+
+@dataclass(frozen=True)
+class View(Entry):
+    """What the page knows of a view."""
+
+    order: int = 100  # its place on the page; views of one place share it
+    subject: str = "run"
+    first: bool = False  # whether it is drawn before the others of its subject
+    place: str = ""  # the place on the page, if not one of its own
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "place", self.place or self.name)
+        if self.subject not in SUBJECTS:
+            raise ValueError(
+                f"the subject of view {self.name!r} must be one of {', '.join(SUBJECTS)}, but it "
+                f"is {self.subject!r}"
+            )
+
+    @property
+    def portion(self) -> str:
+        """The portion of an answer that it comes in."""
+        if self.subject in ("instant", "family"):
+            return self.subject
+        return "paths" if self.first else "picture"
+
+
+views: Registry[View] = Registry("view", "whorl.views", View, where=("explorer",), home=__name__)
+
+
+def listed() -> list[View]:
+    """All views in the order of the page."""
+    return sorted(views, key=lambda view: view.order)
+
+
+def of(rps: bool, portion: str = "") -> list[View]:
+    """The views of a portion, or all, for one kind of system."""
+    here = ("orbit", "family") if rps else ("run", "instant", "family")
+    return [one for one in listed() if one.subject in here and portion in ("", one.portion)]

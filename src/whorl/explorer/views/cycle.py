@@ -11,29 +11,28 @@ from whorl.explorer.compute import PLANE
 from whorl.explorer.cycle import PACE, Orbit
 from whorl.explorer.moment import ACROSS, UP, corners, points
 from whorl.explorer.style import Theme
-from whorl.explorer.views import heat, network, simplex, spiral
+from whorl.explorer.views import heat, network, simplex, spiral, views
 
 HANDS = ("rock", "paper", "scissors")
 
 
-def paths(orbit: Orbit, moment: int, theme: Theme) -> dict[str, go.Figure]:
-    """The orbit itself, on the simplex and around its centre."""
-    return {"simplex": _simplex(orbit, moment, theme), "spiral": _plane(orbit, moment, theme)}
-
-
-def others(orbit: Orbit, moment: int, theme: Theme) -> dict[str, go.Figure]:
-    """What else moves with the frame."""
+@views.register(
+    "orbit_network", label="One column, three shares", place="network", order=1, subject="orbit"
+)
+def _network(orbit: Orbit, moment: int, theme: Theme) -> go.Figure:
     whole = np.ones((len(orbit.shares), 1))
-    return {
-        "network": network.figure(
-            [orbit.shares[:, :, None]], [whole, orbit.shares], None, moment, theme
-        ),
-        "heat": _level(orbit, moment, theme),
-        "loss": _shares(orbit, moment, theme),
-        "ledger": _work(orbit, theme),
-    }
+    flows = [whole, orbit.shares]
+    return network.streams([orbit.shares[:, :, None]], flows, None, moment, theme)
 
 
+@views.register(
+    "orbit_simplex",
+    label="Orbit on the simplex",
+    place="simplex",
+    order=2,
+    first=True,
+    subject="orbit",
+)
 def _simplex(orbit: Orbit, moment: int, theme: Theme) -> go.Figure:
     centre = simplex.point("centre", np.full(3, 1 / 3), theme.ink, "cross-thin", 11)
     traces = [*simplex.path_traces("orbit", orbit.shares, moment, theme.turning, "dot"), centre]
@@ -47,6 +46,14 @@ def _simplex(orbit: Orbit, moment: int, theme: Theme) -> go.Figure:
     )
 
 
+@views.register(
+    "orbit_spiral",
+    label="Orbit around the centre",
+    place="spiral",
+    order=3,
+    first=True,
+    subject="orbit",
+)
 def _plane(orbit: Orbit, moment: int, theme: Theme) -> go.Figure:
     path = (orbit.shares - 1 / 3) @ PLANE
     notes = [
@@ -67,6 +74,7 @@ def _plane(orbit: Orbit, moment: int, theme: Theme) -> go.Figure:
     )
 
 
+@views.register("orbit_heat", label="What the motion keeps", place="heat", order=4, subject="orbit")
 def _level(orbit: Orbit, moment: int, theme: Theme) -> go.Figure:
     """The product of the shares.
 
@@ -116,6 +124,7 @@ def _level(orbit: Orbit, moment: int, theme: Theme) -> go.Figure:
     return heat.triangle_figure(traces, theme, "the orbit is a level line of the product", "", "")
 
 
+@views.register("orbit_loss", label="Shares over time", place="loss", order=5, subject="orbit")
 def _shares(orbit: Orbit, moment: int, theme: Theme) -> go.Figure:
     times = PACE * np.arange(len(orbit.shares))
     colours = (theme.native, theme.turning, theme.matched)
@@ -153,7 +162,8 @@ def _shares(orbit: Orbit, moment: int, theme: Theme) -> go.Figure:
     )
 
 
-def _work(orbit: Orbit, theme: Theme) -> go.Figure:
+@views.register("orbit_ledger", label="Circulation", place="ledger", order=6, subject="orbit")
+def _work(orbit: Orbit, _moment: int, theme: Theme) -> go.Figure:
     """The score one-form around the orbit: zero for every gradient."""
     values = list(orbit.circulations.values())
     bar = {

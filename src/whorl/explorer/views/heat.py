@@ -11,13 +11,15 @@ import plotly.graph_objects as go
 from whorl.explorer import style
 from whorl.explorer.moment import ACROSS, HEIGHT, UP, Moment, corners
 from whorl.explorer.style import Theme
+from whorl.explorer.views import views
 
 TRIANGLE = np.array([[0.5, HEIGHT], [0.0, 0.0], [1.0, 0.0], [0.5, HEIGHT]])
 
 
-def figure(seen: Moment, path: np.ndarray, foot: str, theme: Theme) -> go.Figure:
+@views.register("heat", label="Would a turn help?", order=4, subject="instant")
+def figure(seen: Moment, _moment: int, theme: Theme) -> go.Figure:
     """The map at one moment, with the column's path over the run."""
-    place, way = corners(seen.column), corners(path)
+    place, way = corners(seen.column), corners(seen.path)
     line = {"type": "scatter", "mode": "lines", "hoverinfo": "skip", "showlegend": False}
     traces = [
         *triangle_map(seen.grid, theme),
@@ -41,7 +43,7 @@ def figure(seen: Moment, path: np.ndarray, foot: str, theme: Theme) -> go.Figure
         }
         | {"meta": {"at": {"x": style.packed(way[:, 0]), "y": style.packed(way[:, 1])}}},
     ]
-    return triangle_figure(traces, theme, foot)
+    return triangle_figure(traces, theme, seen.foot)
 
 
 def triangle_map(grid: np.ndarray, theme: Theme, title: str = "Q") -> list[dict[str, Any]]:

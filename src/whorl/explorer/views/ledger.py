@@ -9,9 +9,12 @@ import plotly.graph_objects as go
 from whorl.explorer import style
 from whorl.explorer.compute import Run
 from whorl.explorer.style import Theme
+from whorl.explorer.views import views
 from whorl.ledger import TERMS
+from whorl.registry import policies
 
 
+@views.register("ledger", label="Ledger of the gap", order=6)
 def figure(run: Run, moment: int, theme: Theme) -> go.Figure:
     """The account up to one moment."""
     accounts = run.accounts()
@@ -62,7 +65,7 @@ def figure(run: Run, moment: int, theme: Theme) -> go.Figure:
     names = [
         "native",
         *(term.replace("handedness", "handed-<br>ness") for term in TERMS),
-        style.NAMES[run.state.policy] if run.state.policy != "native" else "learner",
+        policies.get(run.state.policy).label if run.state.policy != "native" else "learner",
     ]
     return style.figure(
         [bar],

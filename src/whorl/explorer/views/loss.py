@@ -6,13 +6,18 @@ import plotly.graph_objects as go
 from whorl.explorer import style
 from whorl.explorer.compute import Run
 from whorl.explorer.style import Theme
+from whorl.explorer.views import views
+from whorl.registry import policies
 
-DASHES = {"native": "solid", "step_matched": "dash", "adaptive": "solid"}
+DASHES = {"step_matched": "dash", "native": "solid", "adaptive": "solid"}
 
 
+@views.register("loss", label="Loss over updates", order=5)
 def figure(run: Run, moment: int, theme: Theme) -> go.Figure:
-    """Three curves, and where each stands at one moment."""
+    """A curve for each learner, and where it stands at one moment."""
     colours = {"native": theme.native, "step_matched": theme.matched, "adaptive": theme.turning}
+    colours = {name: colours.get(name, theme.streams[3]) for name in {**colours, **run.losses}}
+    names = {name: policies.get(name).label for name in colours}
     updates = np.arange(run.made + 1)
     traces: list[dict] = []
     for name, colour in colours.items():
@@ -21,9 +26,9 @@ def figure(run: Run, moment: int, theme: Theme) -> go.Figure:
             "line": {
                 "color": colour,
                 "width": 4 if name == "native" else 2.5,
-                "dash": DASHES[name],
+                "dash": DASHES.get(name, "dot"),
             },
-            "name": style.NAMES[name],
+            "name": names[name],
         }
         traces.append(
             {
@@ -59,7 +64,7 @@ def figure(run: Run, moment: int, theme: Theme) -> go.Figure:
         xaxis=style.axis(theme, "update", range=[0, max(run.made, 1)]),
         yaxis=style.axis(theme, "mean loss", type="log", exponentformat="power", nticks=6),
         annotations=[
-            style.key(theme, *((style.NAMES[name], colour) for name, colour in colours.items()))
+            style.key(theme, *((names[name], colour) for name, colour in colours.items()))
         ],
         hovermode="x unified",
     )

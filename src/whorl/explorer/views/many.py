@@ -6,8 +6,10 @@ import plotly.graph_objects as go
 from whorl.explorer import style
 from whorl.explorer.many import Many
 from whorl.explorer.style import Theme
+from whorl.explorer.views import views
 
 
+@views.register("many", label="300 networks", order=7, subject="family")
 def figure(family: Many, moment: int, theme: Theme) -> go.Figure:
     """Bands of the running gap over the family, and the network that the other views show."""
     if family.why_not:

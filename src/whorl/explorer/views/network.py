@@ -12,7 +12,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from whorl.explorer import style
+from whorl.explorer.compute import Run
 from whorl.explorer.style import Theme
+from whorl.explorer.views import views
 
 Polygons = tuple[list[Any], list[Any]]  # across and up, one after the other with gaps between
 GAP = 0.14  # between nodes, in units of the whole flow
@@ -21,7 +23,13 @@ THINNEST = 5e-4  # a stream that no screen can show is left out
 BEND = np.linspace(0, 1, 12)
 
 
-def figure(
+@views.register("network", label="Network", order=1)
+def figure(run: Run, moment: int, theme: Theme) -> go.Figure:
+    """The guided learner at one moment."""
+    return streams(run.layers, run.flows, run.target, moment, theme)
+
+
+def streams(
     layers: list[np.ndarray],
     flows: list[np.ndarray],
     target: np.ndarray | None,
@@ -30,7 +38,7 @@ def figure(
 ) -> go.Figure:
     """The network at one moment; the arrays have all moments along their first axis."""
     sources = max(layer.shape[2] for layer in layers)
-    streams, nodes = shapes(
+    wide, nodes = shapes(
         [layer[moment] for layer in layers], [flow[moment] for flow in flows], sources
     )
     moving = {
@@ -59,7 +67,7 @@ def figure(
             "line": {"width": 0},
             "meta": {"stream": number},
         }
-        for number, (x, y) in enumerate(streams)
+        for number, (x, y) in enumerate(wide)
     ]
     traces.append(
         fill

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from whorl.explorer import style
 from whorl.explorer.compute import Run
 from whorl.explorer.style import Theme
+from whorl.explorer.views import views
 
 MARGIN = {"l": 30, "r": 30, "t": 34, "b": 32}
 # Beside the tip.
@@ -24,6 +25,7 @@ LEGEND: dict[str, Any] = {
 }
 
 
+@views.register("simplex", label="Output simplex", order=2, first=True)
 def figure(run: Run, moment: int, theme: Theme) -> go.Figure:
     """Both paths up to one moment, and faintly all of them."""
     traces = []

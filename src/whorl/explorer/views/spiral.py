@@ -14,9 +14,11 @@ import scipy.linalg
 from whorl.explorer import style
 from whorl.explorer.compute import Run
 from whorl.explorer.style import Theme
+from whorl.explorer.views import views
 from whorl.explorer.views.simplex import turns
 
 
+@views.register("spiral", label="Residual plane", order=3, first=True)
 def figure(run: Run, moment: int, theme: Theme) -> go.Figure:
     """Both residuals up to one moment."""
     start = run.residual("native")[0]
