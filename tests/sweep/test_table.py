@@ -52,7 +52,7 @@ def test_a_sweep_is_drawn_by_the_figure_of_the_horizon_study(undisturbed, tmp_pa
     assert len(figure.draw(tables).axes) >= 3
     rows = sweep.scan(undisturbed[0]).collect()
     one, other = (
-        rows.filter(polars.col("policy") == policy)["gap"].to_numpy()
+        rows.filter(rows["policy"] == policy)["gap"].to_numpy()
         for policy in ("step_matched", "adaptive")
     )
     assert np.isclose(tables["conditions"]["gain"].mean(), one.mean() - other.mean(), rtol=1e-12)

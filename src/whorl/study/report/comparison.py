@@ -27,8 +27,9 @@ def rows(run: Run) -> list[Row]:
 
 
 def _row(line: published.Comparison, value: float | None) -> Row:
-    here = line.here if line.percentile is None or value is None else alike(line.published, value)
-    told: dict[str, Any] = line.asdict() | {"here": here}
+    told = line.asdict()
+    if line.percentile is not None and value is not None:
+        told["here"] = alike(line.published, value)
     return Row(**told, keys=(_key(line.published), _key(value)))
 
 
