@@ -400,7 +400,7 @@ def test_the_rotational_law_refuses_a_response_weaker_than_its_tolerance():
     driven = wh.response(NETS[4], INPUTS, selected=3)
     with pytest.raises(
         ValueError,
-        match=r"full rank 2 on the zero-sum fields, but its rank is 1 at tolerance 0\.9$",
+        match=r"full rank 2 on the zero-sum fields, but its rank is 1 at tolerance 0\.9: select one sample",
     ):
         wh.rotational(base=wh.repair(tol=0.9))(driven, np.array([[0.1, 0.1, -0.2]]))
 

@@ -92,6 +92,7 @@ def test_a_registry_prints_as_a_table(shapes):
         (lambda r: Number("a b", 1, 0, 2), "the name of a parameter must be lower-case letters,"),
     ],
 )
+@pytest.mark.usefixtures("as_users_call_it")
 def test_bad_input_is_refused_in_one_sentence(shapes, call, sentence):
     with pytest.raises(ValueError) as refusal:
         call(shapes)
@@ -111,8 +112,8 @@ def test_a_design_has_the_parameters_of_the_laws_it_names(with_law):
     both = design('law.law = ["leaky", "soft"]\nlaw.knee = [0.5, 1]')
     assert both.values["knee"] == (0.5, 1.0)
     assert both.free == ("concentration", "imbalance", "floor", "leak", "knee", "scale", "omega")
-    with pytest.raises(ValueError, match=r"line 6: knee must be a number from 0\.1 to 2, but"):
-        design('law.law = "soft"\nlaw.knee = 3')
+    with pytest.raises(ValueError, match=r"line 7: knee must be a number from 0\.1 to 2, but"):
+        design('[law]\nlaw = "soft"\nknee = 3')
     with pytest.raises(ValueError, match="law may hold law, alpha, leak, but it holds 'knee'"):
         design("law.knee = 1")
 

@@ -222,7 +222,8 @@ class Rotational(Law):
             raise ValueError(
                 f"the rotational law must act through a response of full rank {sizes.size} on the "
                 "zero-sum fields, "
-                f"but its rank is {rank} at tolerance {tol:g}"
+                f"but its rank is {rank} at tolerance {tol:g}: select one sample, or turn through "
+                "base=leaky(...)"
             )
 
 
