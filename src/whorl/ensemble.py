@@ -210,7 +210,8 @@ def _lane_kind(nets: Network, policy: Policy) -> tuple[str, str] | None:
     }
     gates = {curvature_gate: "curvature", always: "always", never: "never"}
     fits = (
-        all(layer.shape[1:] == (3, 3) for layer in nets.layers)
+        type(nets) is Network
+        and all(layer.shape[1:] == (3, 3) for layer in nets.layers)
         and nets.dtype == np.float64
         and isinstance(law.base, Leaky)
         and law.skew is None
