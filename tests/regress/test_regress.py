@@ -224,7 +224,7 @@ def test_a_pair_on_faces_closes_its_account_and_weights_return():
     end = np.asarray(pair.nonreciprocal.layers[0])
     assert end[2, 0] > 0.1  # it had vanished at the start
     np.testing.assert_allclose(end.sum(axis=0), 1, rtol=0, atol=4e-16)
-    with pytest.raises(ValueError, match="least must be greater than 0 and at most 0.03"):
+    with pytest.raises(ValueError, match=r"least must be greater than 0 and at most 0.03"):
         wh.faced(net, 0.5)
 
 
@@ -298,7 +298,9 @@ def test_inner_cells_have_both_margins_and_lie_within_the_bounds():
     np.testing.assert_allclose(found.sum(axis=2), after, rtol=0, atol=1e-6)
     assert (found >= low - 1e-6).all()
     assert (found <= high + 1e-6).all()
-    with pytest.raises(ValueError, match="same total in every unit to within 0.01, but unit 0 has"):
+    with pytest.raises(
+        ValueError, match=r"same total in every unit to within 0.01, but unit 0 has"
+    ):
         bounds(before * 2, after)
 
 

@@ -10,13 +10,19 @@ every unit; `draw` shows it, and `page` writes all of it into one file.
     print(model.summary())
 """
 
+from whorl.regress.draw import flows as flows
+from whorl.regress.draw import intervals as intervals
+from whorl.regress.draw import ternary as ternary
 from whorl.regress.ecological import bounds as bounds
 from whorl.regress.ecological import contextual as contextual
 from whorl.regress.ecological import inner_cells as inner_cells
 from whorl.regress.ecological import misallocated as misallocated
 from whorl.regress.estimator import FlowRegressor as FlowRegressor
+from whorl.regress.page import write as write
+from whorl.regress.reading import read as read
 from whorl.regress.resample import Intervals as Intervals
 from whorl.regress.resample import Permuted as Permuted
 from whorl.regress.resample import bootstrap as bootstrap
 from whorl.regress.resample import compare as compare
 from whorl.regress.resample import permutation as permutation
+from whorl.regress.words import to_dict as to_dict

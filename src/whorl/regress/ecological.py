@@ -94,7 +94,8 @@ def inner_cells(
 
     Args:
         transitions: `(parts of y, parts of X)`, or one such matrix per unit.
-        X, y: counts, one row per unit.
+        X: counts before, one row per unit.
+        y: counts after.
         share: by how much the two totals of a unit may differ.
         tol: the margins are met to this share of the total.
         max_iter: rounds of proportional fitting.
@@ -144,7 +145,8 @@ def contextual(
     """A transition matrix per unit, which depends on the composition of the unit.
 
     Args:
-        X, y: counts, one row per unit.
+        X: counts before, one row per unit.
+        y: counts after.
         alpha: weight of the prior, in rows per pair of parts.
         least: parts of X that hold at least this share of everything are contexts of their own; the
             rest together are one.

@@ -135,6 +135,8 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """
 
     layers_: list[np.ndarray]
+    n_features_in_: int
+    intervals_: Any
     n_iter_: int
     loss_: float
     null_loss_: float
@@ -221,7 +223,7 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def transitions_(self) -> Any:
         """The transition matrix: column j says where the share of part j goes."""
         check_is_fitted(self)
-        matrix = self._matrix
+        matrix = self.matrix
         named = getattr(self, "feature_names_in_", None)
         kind = self._kind if self._frames == "default" else self._frames
         if kind == "numpy" or (named is None and self._frames == "default"):
@@ -307,7 +309,8 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             return np.asarray(_check.compositions(name, rows, rows.shape[1], np.float64))
 
     @property
-    def _matrix(self) -> np.ndarray:
+    def matrix(self) -> np.ndarray:
+        """The transition matrix as a plain array."""
         matrix = self.layers_[0]
         for layer in self.layers_[1:]:
             matrix = layer @ matrix
@@ -317,7 +320,11 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self, X: Any, y: Any, sample_weight: Any
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Closed inputs, closed targets, and weights, all checked."""
-        X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
+        named: Any = X.columns if isinstance(X, tables.Named) else None
+        given: Any = X
+        X, y = validate_data(self, given, y, dtype=np.float64, multi_output=True, y_numeric=True)
+        if named is not None:
+            self.feature_names_in_ = np.asarray(named, dtype=object)
         if X.shape[1] < 2:
             raise ValueError(
                 "X must have at least 2 parts for their proportions to say anything, but "
@@ -359,8 +366,8 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _start(self, targets: Rows, width: int) -> np.ndarray:
         shape = (targets.shape[1], width)
-        if self.warm_start and hasattr(self, "layers_") and self._matrix.shape == shape:
-            return inside(self._matrix[None], 1e-6)
+        if self.warm_start and hasattr(self, "layers_") and self.matrix.shape == shape:
+            return inside(self.matrix[None], 1e-6)
         return np.full((1, *shape), 1 / shape[0])
 
     def _solve(self, rows: tuple[Rows, Rows, np.ndarray]) -> None:
@@ -423,7 +430,7 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _describe(self, inputs: Rows, targets: Rows, weights: np.ndarray) -> None:
         """What is known of the fit, from the rows without the prior's."""
         posed = LOSSES.get(self.loss, LOSSES["squared"])(inputs, targets, weights)
-        matrix = self._matrix[None]
+        matrix = self.matrix[None]
         self.loss_ = float(posed.value(matrix, posed.seen(matrix))[0])
         self.null_loss_ = self._null(posed, targets, weights)
         self.weight_ = float(weights.sum())

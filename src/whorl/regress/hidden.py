@@ -71,7 +71,7 @@ def fit(
     with jax.enable_x64(True):
         for seed in seeds:
             net = faced(Network.random(widths, seed=seed, imbalance=1.0, floor=0.1), LEAST)
-            made, mu, gap = 0, 1e-2, np.inf
+            made, mu, value, gap = 0, 1e-2, np.inf, np.inf
             while made < max_iter and gap > tol:
                 rule = Fisher(jnp.asarray(mu), jnp.asarray(weights), likelihood)
                 order = np.zeros(BATCH, dtype=int)

@@ -27,7 +27,8 @@ class Intervals:
     """Percentile intervals of every entry of the transition matrix.
 
     Args:
-        low, high: `(parts of y, parts of X)`.
+        low: `(parts of y, parts of X)`.
+        high: the same.
         level: the share of resampled fits between them.
         draws: every resampled matrix, `(repeats, parts of y, parts of X)`.
         unsettled: how many of them did not reach the optimum.
@@ -75,7 +76,9 @@ def bootstrap(
 
     Args:
         model: says what is fitted; it need not be fitted yet, and then is.
-        X, y, sample_weight: as for `fit`.
+        X: as for `fit`.
+        y: as for `fit`.
+        sample_weight: as for `fit`.
         repeats: number of resampled fits.
         level: of the intervals, between 0 and 1.
         groups: one label per row; whole groups are drawn then, as rows of one may be alike.

@@ -6,6 +6,20 @@ from typing import Any
 import numpy as np
 
 
+class Named(np.ndarray):
+    """An array with names of its columns, as a table of pandas or polars has them."""
+
+    columns: list[str]
+
+    def __new__(cls, values: np.ndarray, columns: Sequence[str]) -> "Named":
+        made = np.asarray(values).view(cls)
+        made.columns = list(columns)
+        return made
+
+    def __array_finalize__(self, other: Any) -> None:
+        self.columns = getattr(other, "columns", [])
+
+
 def kind(*tables: Any) -> str:
     """Which package the first named table belongs to: "pandas", "polars", or "numpy" for none."""
     for table in tables:
@@ -18,7 +32,7 @@ def kind(*tables: Any) -> str:
 def names(table: Any) -> list[str] | None:
     """The names of the columns, where it has any that are words."""
     found = getattr(table, "columns", None)
-    if found is None or not all(isinstance(name, str) for name in found):
+    if found is None or len(found) == 0 or not all(isinstance(name, str) for name in found):
         return None
     return list(found)
 
@@ -26,7 +40,7 @@ def names(table: Any) -> list[str] | None:
 def frame(
     home: str,
     matrix: np.ndarray,
-    rows: Sequence[Any] | None,
+    rows: Any,
     columns: Sequence[str],
     corner: str | None = "to",
 ) -> Any:

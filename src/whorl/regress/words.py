@@ -37,13 +37,50 @@ def notes(
     return told
 
 
+def labels(model: Any) -> tuple[list[str], list[str]]:
+    """The names of the parts before and after."""
+    named = getattr(model, "feature_names_in_", None)
+    if named is None:
+        named = [f"x{j}" for j in range(model.n_features_in_)]
+    return [str(one) for one in named], [str(one) for one in model.target_names_]
+
+
+def sentence(model: Any) -> str:
+    """The largest flow that is not a part staying itself, in a sentence one could print."""
+    matrix, (came, to) = model.matrix, labels(model)
+    moved = np.where(np.array(to)[:, None] == np.array(came)[None, :], -1.0, matrix)
+    i, j = np.unravel_index(moved.argmax(), moved.shape)
+    bands = getattr(model, "intervals_", None)
+    band = (
+        ""
+        if bands is None
+        else f" ({bands.level:.0%} interval {bands.low[i, j]:.1%} to {bands.high[i, j]:.1%})"
+    )
+    return f"{matrix[i, j]:.1%} of {came[j]} went to {to[i]}{band}"
+
+
+def to_dict(model: Any) -> dict[str, Any]:
+    """A fit as plain values, for machines."""
+    came, to = labels(model)
+    bands = getattr(model, "intervals_", None)
+    return {
+        "from": came,
+        "to": to,
+        "transitions": model.matrix.tolist(),
+        "low": None if bands is None else bands.low.tolist(),
+        "high": None if bands is None else bands.high.tolist(),
+        "level": None if bands is None else bands.level,
+        "loss": model.loss_,
+        "null_loss": model.null_loss_,
+        "gap": model.gap_ if np.isfinite(model.gap_) else None,
+        "r_squared": model.r2_ if np.isfinite(model.r2_) else None,
+        "notes": model.notes_,
+    }
+
+
 def summary(model: Any) -> str:
     """The matrix with its intervals, how well it fits, and what to mind."""
-    matrix, to = model._matrix, [str(name) for name in model.target_names_]
-    named = getattr(model, "feature_names_in_", None)
-    came = (
-        [f"x{j}" for j in range(matrix.shape[1])] if named is None else [str(one) for one in named]
-    )
+    matrix, (came, to) = model.matrix, labels(model)
     cells = [[f"{value:.4f}" for value in row] for row in matrix]
     bands = getattr(model, "intervals_", None)
     if bands is not None:

@@ -5,6 +5,7 @@ the layers are `Network`'s, on the geometry `Faces` instead of `Simplex`. All le
 it, and their accounts close, because losses are those of the states that were reached.
 """
 
+import equinox as eqx
 from jaxtyping import Array, Float
 
 from whorl import _check
@@ -15,7 +16,7 @@ from whorl.systems.layered import Network
 class Faced(Network):
     """A network of the same layers and rates, on the closed simplex."""
 
-    least: Float[Array, ""]
+    least: Float[Array, ""] = eqx.field(kw_only=True)
 
     def __init__(self, net: Network, least: float) -> None:
         self.layers, self.rates = net.layers, net.rates
