@@ -16,7 +16,7 @@ import numpy as np
 
 import whorl as wh
 from whorl import baseline
-from whorl.estimator import FlowRegressor
+from whorl.regress import FlowRegressor
 
 KINDS = ("forest", "cropland", "grassland", "built-up")
 TRANSITIONS = np.array(  # from the kind of the column to the kind of the row

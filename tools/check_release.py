@@ -149,7 +149,7 @@ def about_the_doors(developer: Path) -> Iterator[Check]:
     alone = [developer, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     yield Check(
         "check_estimator",
-        [*alone, "tests/test_estimator.py", "-k", "scikit_learn_finds_nothing_wrong"],
+        [*alone, "tests/regress/test_estimator.py", "-k", "scikit_learn_finds_nothing_wrong"],
     )
     yield Check("axe-core: report, explorer, docs", ["make", "test-browser"])
 

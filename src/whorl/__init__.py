@@ -33,6 +33,7 @@ from whorl.flow import flow as flow
 from whorl.foresight import Action as Action
 from whorl.foresight import costate as costate
 from whorl.foresight import rollout as rollout
+from whorl.geometry import Faces as Faces
 from whorl.geometry import Flat as Flat
 from whorl.geometry import Geometry as Geometry
 from whorl.geometry import Positive as Positive
@@ -72,6 +73,8 @@ from whorl.system import loss as loss
 from whorl.system import predict as predict
 from whorl.system import residual as residual
 from whorl.system import total_loss as total_loss
+from whorl.systems.faced import Faced as Faced
+from whorl.systems.faced import faced as faced
 from whorl.systems.layered import Network as Network
 from whorl.task import Task as Task
 from whorl.trajectory import Pair as Pair

@@ -200,7 +200,8 @@ def _lane_kind(nets: Network, policy: Policy) -> tuple[str, str] | None:
     law = policy.law
     kernel = vars(type(policy)).get("kernel")  # its own: a subclass may decide otherwise
     fits = (
-        all(layer.shape[1:] == (3, 3) for layer in nets.layers)
+        type(nets) is Network
+        and all(layer.shape[1:] == (3, 3) for layer in nets.layers)
         and nets.dtype == np.float64
         and isinstance(law.base, Leaky)
         and law.skew is None

@@ -231,6 +231,38 @@ class Simplex(Geometry):
         return jnp.moveaxis(vector.reshape((*like.shape[1:], like.shape[0])), -1, 0)
 
 
+class Faces(Simplex):
+    r"""Columns that may reach the boundary of the simplex and come back.
+
+    A weight that falls below `least` becomes exactly zero. On the face that is left, everything is
+    as on a smaller simplex: $Q(p)$ has no row for the weight, and so the response has none. It
+    returns, with twice `least`, as soon as its score exceeds the mean score $p^\mathsf{T}s$ of its
+    column: at an optimum no score off the face does. Mass is exact after every step.
+
+    Examples:
+        >>> kind = wh.Faces(jnp.array(1e-3))
+        >>> print(kind.step(jnp.array([0.5, 0.4995, 0.0005]), jnp.array([1.0, 0.0, -1.0]), 0.0))
+        [0.50025013 0.49974987 0.        ]
+        >>> bool(kind.step(jnp.array([0.5, 0.5, 0.0]), jnp.array([0.0, 0.0, 1.0]), 0.1)[2] > 0)
+        True
+    """
+
+    least: Float[Array, ""]
+
+    def step(self, point: Block, score: Block, size: ArrayLike) -> Block:
+        excess = score - simplex.mean(point, score)
+        # Scores are known to round-off: one that ties with the mean says nothing.
+        scale = jnp.max(jnp.abs(score), axis=0, keepdims=True)
+        back = (point == 0) & (excess > 16 * jnp.finfo(point.dtype).eps * scale)
+        moved = simplex.step(jnp.where(back, 2 * self.least, point), score, size)
+        left = jnp.where((moved < self.least) & (excess < 0), 0.0, moved)
+        return left / jnp.sum(left, axis=0, keepdims=True)
+
+    def kept(self, before: Block, after: Block) -> Bool[Array, ""]:
+        del before
+        return jnp.all(jnp.isfinite(after) & (after >= 0))
+
+
 def _each_column(point: Block, rate: ArrayLike) -> Float[Array, "columns"]:
     """One rate per column."""
     return jnp.broadcast_to(rate, point.shape)[0].ravel()

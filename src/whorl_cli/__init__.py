@@ -26,6 +26,7 @@ COMMANDS = (
     "report",
     "replicate",
     "certify",
+    "regress",
     "sweep",
     "explore",
 )

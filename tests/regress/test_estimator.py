@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import composition_regression
 import whorl as wh
 from whorl.baseline import boundary, learn
-from whorl.estimator import LEARNERS, FlowRegressor, _promised
+from whorl.regress.estimator import LEARNERS, FlowRegressor, _promised
 
 # Short fits are all that most of these tests need; those about convergence say so themselves.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -23,7 +23,10 @@ RNG = np.random.default_rng(0)
 X = RNG.dirichlet(np.ones(4), size=40)
 TEACHER = RNG.dirichlet(np.ones(3), size=4)
 Y = X @ TEACHER
+SHIFTED = "shifts X to its least value, which leaves a row without mass: it has no proportions"
 CANNOT = {
+    "check_sample_weights_pandas_series": SHIFTED,
+    "check_sample_weights_list": SHIFTED,
     "check_estimators_dtypes": "truncates X to whole numbers, which leaves a row without mass: it has no proportions",
     "check_regressor_multioutput": "its targets are negative, and a composition is not",
 }
@@ -35,11 +38,11 @@ class Fraction(FlowRegressor):
     Scikit-learn's checks pass a single column, which alone would always be all.
     """
 
-    def fit(self, X, y):
+    def fit(self, X, y, sample_weight=None):
         one = np.asarray(y)
         if one.ndim == 2 and one.shape[1] == 1 and one.dtype.kind in "fi":
             y = np.hstack([one, 1 / (1 + one**2), np.ones_like(one)])
-        return super().fit(X, y)
+        return super().fit(X, y, sample_weight)
 
     def predict(self, X):
         return super().predict(X)[:, :1]
@@ -72,7 +75,7 @@ def test_scikit_learn_finds_nothing_wrong_with_three_parts(estimator, check):
 
 
 def test_it_is_the_library_under_another_name():
-    model = FlowRegressor(hidden=(3,), epochs=5, random_state=7).fit(X, Y)
+    model = FlowRegressor(hidden=(3,), learner="reciprocal", epochs=5, random_state=7).fit(X, Y)
     seeds = np.random.RandomState(7).randint(np.iinfo(np.int32).max, size=2)
     net = wh.Network.random((4, 3, 3), seed=int(seeds[0]), imbalance=0.5, floor=0.1)
     run = learn(
@@ -111,7 +114,9 @@ def test_the_nonreciprocal_learners_are_their_policies():
 
 
 def test_full_batch_recovers_a_noiseless_teacher():
-    model = FlowRegressor(epochs=60, full_batch=True, mu=1e-3, scale=1.0).fit(X, Y)
+    model = FlowRegressor(learner="reciprocal", epochs=60, full_batch=True, mu=1e-3, scale=1.0).fit(
+        X, Y
+    )
     np.testing.assert_allclose(model.layers_[0], TEACHER.T, rtol=0, atol=1e-6)
 
 
@@ -126,8 +131,8 @@ def test_a_full_batch_step_does_not_depend_on_the_number_of_rows(learner):
 
 
 def test_an_epoch_is_one_pass_over_the_rows_in_every_mode():
-    assert FlowRegressor(epochs=3, full_batch=True).fit(X, Y).n_iter_ == 3
-    assert FlowRegressor(epochs=3).fit(X, Y).n_iter_ == 3 * len(X)
+    assert FlowRegressor(learner="natural", epochs=3, full_batch=True).fit(X, Y).n_iter_ == 3
+    assert FlowRegressor(learner="natural", epochs=3).fit(X, Y).n_iter_ == 3 * len(X)
     assert FlowRegressor(epochs=3, learner="adaptive").fit(X, Y).n_iter_ == 3 * len(X)
 
 
@@ -145,9 +150,9 @@ def test_a_fit_that_has_not_converged_says_so_and_one_that_has_does_not():
         model = FlowRegressor(learner="natural", full_batch=True, epochs=1000, scale=1.5).fit(
             rows, aims
         )
-        same = FlowRegressor(full_batch=True, mu=1e-3, scale=1.0, epochs=60).fit(
-            rows, np.tile([0.2, 0.3, 0.5], (300, 1))
-        )
+        same = FlowRegressor(
+            learner="reciprocal", full_batch=True, mu=1e-3, scale=1.0, epochs=60
+        ).fit(rows, np.tile([0.2, 0.3, 0.5], (300, 1)))
     assert model.score(rows, aims) > 0.99999
     np.testing.assert_allclose(
         same.predict(rows), np.tile([0.2, 0.3, 0.5], (300, 1)), rtol=0, atol=1e-4
@@ -157,7 +162,7 @@ def test_a_fit_that_has_not_converged_says_so_and_one_that_has_does_not():
 def test_one_sample_at_a_time_never_settles_on_noisy_rows_and_says_so():
     noisy = np.random.default_rng(1).dirichlet(np.ones(3), size=len(X))
     with pytest.warns(ConvergenceWarning, match="raise epochs, lower scale or set full_batch=True"):
-        FlowRegressor().fit(X, noisy)
+        FlowRegressor(learner="reciprocal").fit(X, noisy)
 
 
 def test_what_a_step_promises_is_what_a_short_step_keeps():
@@ -210,7 +215,7 @@ def test_thirty_two_bit_jax_makes_no_difference_and_stays_as_it_was():
 
 def test_the_random_state_decides_everything_random():
     fits = [
-        FlowRegressor(epochs=2, random_state=state).fit(X, Y).layers_[0]
+        FlowRegressor(learner="reciprocal", epochs=2, random_state=state).fit(X, Y).layers_[0]
         for state in (3, 3, np.random.RandomState(3), 4)
     ]
     np.testing.assert_array_equal(fits[0], fits[1])
@@ -220,9 +225,9 @@ def test_the_random_state_decides_everything_random():
 
 def test_it_works_in_the_tools_of_scikit_learn():
     assert cross_val_score(FlowRegressor(), X, Y, cv=3).min() > 0.8
-    search = GridSearchCV(FlowRegressor(epochs=3), {"mu": [0.1, 10.0]}, cv=2).fit(X, Y)
-    assert search.best_params_ == {"mu": 0.1}
-    assert clone(search.best_estimator_).get_params()["mu"] == 0.1
+    search = GridSearchCV(FlowRegressor(), {"alpha": [0.0, 100.0]}, cv=2).fit(X, Y)
+    assert search.best_params_ == {"alpha": 0.0}
+    assert clone(search.best_estimator_).get_params()["alpha"] == 0.0
 
 
 def test_a_fitted_model_travels_without_jax_arrays():
@@ -264,13 +269,18 @@ def test_a_run_that_stops_early_says_so():
         ),
         ({"normalise": False}, 2 * X, Y, "X must have rows of unit mass, but row 0 sums to 2"),
         ({"hidden": 3}, X, Y, "hidden must be a row of widths, but it is 3"),
-        ({"hidden": (0,)}, X, Y, "widths must be positive whole numbers, but one is 0"),
+        (
+            {"hidden": (0,), "learner": "natural"},
+            X,
+            Y,
+            "widths must be positive whole numbers, but one is 0",
+        ),
         (
             {"learner": "adam"},
             X,
             Y,
             (
-                "learner must be one of reciprocal, exponentiated, natural, step_matched, adaptive, "
+                "learner must be one of exact, reciprocal, exponentiated, natural, step_matched, adaptive, "
                 "but it is 'adam'"
             ),
         ),
@@ -286,9 +296,28 @@ def test_a_run_that_stops_early_says_so():
             Y[:, :2],
             "a policy that turns must have at least 3 outputs to turn one sample, but there are 2",
         ),
-        ({"scale": -1.0}, X, Y, "scale must be greater than 0, but it is -1"),
-        ({"epochs": 0}, X, Y, "epochs must be a whole number of at least 1, but it is 0"),
-        ({"floor": 2.0}, X, Y, "floor must be at most 1, but it is 2"),
+        ({"learner": "natural", "scale": -1.0}, X, Y, "scale must be greater than 0, but it is -1"),
+        (
+            {"learner": "natural", "epochs": 0},
+            X,
+            Y,
+            "epochs must be a whole number of at least 1, but it is 0",
+        ),
+        ({"learner": "natural", "floor": 2.0}, X, Y, "floor must be at most 1, but it is 2"),
+        ({"loss": "l1"}, X, Y, 'loss must be "squared" or "kl", but it is \'l1\''),
+        ({"learner": "natural", "loss": "kl"}, X, Y, "learner must be exact for weights"),
+        ({"alpha": -1.0}, X, Y, "alpha must be at least 0, but it is -1"),
+        ({"alpha": 1.0, "prior": "flat"}, X, Y, 'prior must be "even", "mean" or a matrix'),
+        ({"alpha": 1.0, "prior": np.eye(3)}, X, Y, r"prior must have shape \(3, 4\)"),
+        (
+            {"alpha": 1.0, "prior": np.ones((3, 4))},
+            X,
+            Y,
+            "columns that sum to 1, but one sums to 3",
+        ),
+        ({"tol": 0.0}, X, Y, "tol must be greater than 0, but it is 0"),
+        ({"max_iter": 0}, X, Y, "max_iter must be a whole number of at least 1, but it is 0"),
+        ({"hidden": (2,), "n_starts": 0}, X, Y, "n_starts must be a whole number"),
     ],
 )
 def test_bad_input_is_refused_in_one_sentence(params, x, y, message):

@@ -1,0 +1,130 @@
+"""Pictures of a fit: where everything flows, and where every column lies with its interval."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from whorl.plot._look import SERIES
+from whorl.regress.estimator import FlowRegressor
+from whorl.regress.words import labels
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def flows(model: FlowRegressor, X: Any = None, *, ax: "Axes | None" = None) -> "Axes":
+    """Draw the transitions as bands from the parts before to the parts after (a Sankey picture).
+
+    A band is as wide as the share that takes it: of the mean composition of `X`, or of equal parts
+    without it.
+
+    Examples:
+        >>> from whorl.regress import FlowRegressor, flows
+        >>> axes = flows(FlowRegressor().fit(np.asarray(x), np.asarray(y)), np.asarray(x))
+    """
+    check_is_fitted(model)
+    axes = _axes(ax)
+    matrix, (came, to) = model.matrix, labels(model)
+    share = np.full(len(came), 1 / len(came))
+    if X is not None:
+        rows = np.asarray(X, dtype=np.float64)
+        share = (rows / rows.sum(axis=1, keepdims=True)).mean(axis=0)
+    bands = matrix * share
+    room = 0.04
+    left = _tops(share, room)
+    right = _tops(bands.sum(axis=1), room)
+    across = np.linspace(0, 1, 60)
+    bend = across**2 * (3 - 2 * across)
+    used = np.zeros(len(to))
+    for j in range(len(came)):
+        start = left[j]
+        for i in np.argsort(-right):
+            wide = bands[i, j]
+            if wide <= 0:
+                continue
+            upper = start + (right[i] - used[i] - start) * bend
+            axes.fill_between(
+                across, upper - wide, upper, color=SERIES[j % len(SERIES)], alpha=0.55, linewidth=0
+            )
+            start, used[i] = start - wide, used[i] + wide
+        _label(axes, -0.02, left[j] - share[j] / 2, f"{came[j]}  {share[j]:.0%}", "right")
+    for i, total in enumerate(bands.sum(axis=1)):
+        _label(axes, 1.02, right[i] - total / 2, f"{to[i]}  {total:.0%}", "left")
+    axes.set(xlim=(-0.35, 1.35), ylim=(-0.02, 1 + room * max(len(came), len(to))))
+    axes.set_axis_off()
+    return axes
+
+
+def ternary(model: FlowRegressor, *, ax: "Axes | None" = None) -> "Axes":
+    """Draw every column as a point of the triangle, with its bootstrap draws where there are any.
+
+    For three parts after. `ax` must be of the projection "ternary".
+
+    Examples:
+        >>> from whorl.regress import FlowRegressor, ternary
+        >>> axes = ternary(FlowRegressor().fit(np.asarray(x), np.asarray(y)))
+    """
+    import mpltern  # noqa: F401  (registers the ternary projection)
+
+    check_is_fitted(model)
+    matrix, (came, to) = model.matrix, labels(model)
+    if len(to) != 3:
+        raise ValueError(f"model must predict 3 parts to lie on a triangle, but it has {len(to)}")
+    axes: Any = _axes(ax, projection="ternary")
+    bands = getattr(model, "intervals_", None)
+    for j, name in enumerate(came):
+        colour = SERIES[j % len(SERIES)]
+        if bands is not None:
+            axes.plot(*bands.draws[:, :, j].T, ".", color=colour, alpha=0.15, markersize=3)
+        axes.plot(*matrix[:, j, None], "o", color=colour, markersize=7, label=name)
+    axes.grid(color="#dddddd", linewidth=0.5)
+    for side, name in zip("tlr", to, strict=True):
+        getattr(axes, f"set_{side}label")(name)
+    axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(-0.25, 1.15))
+    return axes
+
+
+def intervals(model: FlowRegressor, *, ax: "Axes | None" = None) -> "Axes":
+    """Draw every entry of the matrix with its interval, one group per part before.
+
+    Examples:
+        >>> from whorl.regress import FlowRegressor, intervals
+        >>> axes = intervals(FlowRegressor().fit(np.asarray(x), np.asarray(y)))
+    """
+    check_is_fitted(model)
+    axes = _axes(ax)
+    matrix, (came, to) = model.matrix, labels(model)
+    bands = getattr(model, "intervals_", None)
+    for i, name in enumerate(to):
+        at = np.arange(len(came)) + (i - (len(to) - 1) / 2) * 0.7 / len(to)
+        colour = SERIES[i % len(SERIES)]
+        if bands is not None:
+            axes.vlines(at, bands.low[i], bands.high[i], color=colour, linewidth=2, alpha=0.7)
+        axes.plot(at, matrix[i], "o", color=colour, markersize=5, label=name)
+    axes.set_xticks(np.arange(len(came)), came, rotation=30 if len(came) > 6 else 0)
+    axes.set(ylim=(-0.03, 1.03), ylabel="share that goes to", xlabel="from")
+    axes.legend(
+        frameon=False, fontsize=8, ncols=min(len(to), 4), loc="lower left", bbox_to_anchor=(0, 1)
+    )
+    axes.spines[["top", "right"]].set_visible(False)
+    return axes
+
+
+def _axes(ax: "Axes | None", **kind: Any) -> "Axes":
+    if ax is not None:
+        return ax
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(5.6, 4.0), layout="constrained").add_subplot(**kind)
+
+
+def _tops(shares: np.ndarray, room: float) -> np.ndarray:
+    """Upper edges of blocks of these heights, the first on top, with room between them."""
+    below = np.concatenate([np.cumsum(shares[::-1])[::-1][1:], [0.0]])
+    return below + shares + room * np.arange(len(shares))[::-1]
+
+
+def _label(axes: "Axes", across: float, up: float, text: str, side: Any) -> None:
+    # Names come from somebody's file: nothing in them is mathematics.
+    axes.text(across, up, text, ha=side, va="center", fontsize=9, parse_math=False)

@@ -1,0 +1,106 @@
+"""A fit as one page: HTML that needs no network and runs nothing."""
+
+import base64
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from whorl.regress import draw
+from whorl.regress.estimator import FlowRegressor
+from whorl.regress.resample import Permuted
+from whorl.regress.words import labels, sentence, summary
+from whorl.study import store
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+
+
+def write(
+    model: FlowRegressor,
+    path: str | Path,
+    *,
+    X: Any = None,
+    test: Permuted | None = None,
+    source: str = "",
+) -> Path:
+    """Write the page of a fitted model; it is there in the end, whole, or not at all.
+
+    Args:
+        model: fitted; its intervals are shown where `bootstrap` made them.
+        path: of the file, which must end in .html.
+        X: the inputs, for the widths of the flows.
+        test: what `permutation` found.
+        source: the name of the data, for the head of the page.
+
+    Examples:
+        >>> from whorl.regress import FlowRegressor, write
+        >>> model = FlowRegressor().fit(np.asarray(x), np.asarray(y))
+        >>> write(model, folder / "fit.html").name
+        'fit.html'
+    """
+    target = Path(path)
+    if target.suffix.lower() != ".html":
+        raise ValueError(f"page must end in .html, but it is {str(path)!r}")
+    store.write(target, render(model, X=X, test=test, source=source).encode())
+    return target
+
+
+def render(
+    model: FlowRegressor, *, X: Any = None, test: Permuted | None = None, source: str = ""
+) -> str:
+    """The page as HTML."""
+    came, to = labels(model)
+    bands = getattr(model, "intervals_", None)
+    matrix = model.matrix
+    cells = [
+        [
+            (
+                f"{matrix[i, j]:.3f}",
+                "" if bands is None else f"{bands.low[i, j]:.3f} to {bands.high[i, j]:.3f}",
+            )
+            for j in range(len(came))
+        ]
+        for i in range(len(to))
+    ]
+    pictures: list[tuple[str, Callable[[Any], Any], str | None]] = [
+        ("Where it went", lambda ax: draw.flows(model, X, ax=ax), None)
+    ]
+    pictures.append(
+        ("Every share with its interval", lambda ax: draw.intervals(model, ax=ax), None)
+    )
+    if len(to) == 3:
+        pictures.append(
+            ("Columns on the triangle", lambda ax: draw.ternary(model, ax=ax), "ternary")
+        )
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("whorl.regress"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("regress.html.j2").render(
+        policy=POLICY,
+        source=source,
+        title=sentence(model),
+        came=came,
+        rows=list(zip(to, cells, strict=True)),
+        level=None if bands is None else f"{bands.level:.0%}",
+        details=summary(model),
+        notes=model.notes_,
+        test=test,
+        pictures=[(name, _png(act, kind)) for name, act, kind in pictures],
+    )
+
+
+def _png(act: Callable[[Any], Any], projection: str | None) -> str:
+    import mpltern  # noqa: F401  (registers the ternary projection)
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.4, 4.6), layout="constrained")
+    act(figure.add_subplot(projection=projection))
+    content = io.BytesIO()
+    figure.savefig(content, format="png", dpi=130, metadata={"Software": None})
+    return base64.b64encode(content.getvalue()).decode()

@@ -1,0 +1,241 @@
+r"""How far a fit can be trusted: intervals, a test of no effect, and held-back rows.
+
+Resampled fits share their inputs, so that a thousand of them are one call to `descent`: a bootstrap
+differs in the weights of its rows, a permutation in the order of its targets.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.base import clone
+from sklearn.model_selection import cross_validate
+
+from whorl import _check
+from whorl.regress.descent import minimise
+from whorl.regress.estimator import FlowRegressor
+from whorl.regress.losses import LOSSES
+
+ROOM = 1 << 22  # numbers in the targets of one call
+TOL = 1e-9  # of a resampled fit, far below what resampling itself leaves open
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Percentile intervals of every entry of the transition matrix.
+
+    Args:
+        low: `(parts of y, parts of X)`.
+        high: the same.
+        level: the share of resampled fits between them.
+        draws: every resampled matrix, `(repeats, parts of y, parts of X)`.
+        unsettled: how many of them did not reach the optimum.
+    """
+
+    low: Float[np.ndarray, "out in"]
+    high: Float[np.ndarray, "out in"]
+    level: float
+    draws: Float[np.ndarray, "repeats out in"]
+    unsettled: int
+
+    def __str__(self) -> str:
+        left = f", {self.unsettled} of which did not settle" if self.unsettled else ""
+        return f"percentiles of {len(self.draws)} bootstrap fits{left}"
+
+
+@dataclass(frozen=True)
+class Permuted:
+    """A permutation test of "y does not depend on X".
+
+    Args:
+        p: the share of orders, the true one included, that fit at least as well.
+        loss: of the true order.
+        losses: of random orders.
+    """
+
+    p: float
+    loss: float
+    losses: Float[np.ndarray, "repeats"]
+
+
+def bootstrap(
+    model: FlowRegressor,
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    repeats: int = 1000,
+    level: float = 0.95,
+    groups: Any = None,
+    seed: int = 0,
+    device: str = "cpu",
+) -> Intervals:
+    """Intervals from rows drawn with replacement, kept in `model.intervals_` for its summary.
+
+    Args:
+        model: says what is fitted; it need not be fitted yet, and then is.
+        X: as for `fit`.
+        y: as for `fit`.
+        sample_weight: as for `fit`.
+        repeats: number of resampled fits.
+        level: of the intervals, between 0 and 1.
+        groups: one label per row; whole groups are drawn then, as rows of one may be alike.
+        seed: of the draws.
+        device: "cpu", or "accelerator" to let JAX compute the fits where it computes by default.
+
+    Raises:
+        ValueError: for a model with hidden layers or with a learner of the library.
+
+    Examples:
+        >>> from whorl.regress import FlowRegressor, bootstrap
+        >>> found = bootstrap(FlowRegressor(), np.asarray(x), np.asarray(y), repeats=20)
+        >>> bool((found.low <= found.high).all())
+        True
+    """
+    repeats, share = _check.count("repeats", repeats), _check.number("level", level, above=0.0)
+    if share >= 1:
+        raise ValueError(f"level must be less than 1, but it is {share:g}")
+    model.fit(X, y, sample_weight)
+    _one_layer(model)
+    inputs, targets, weights = model.problem(X, y, sample_weight)
+    real = len(weights) - (inputs.shape[1] if model.alpha else 0)
+    labels = _labels(groups, sample_weight, model, y, real)
+    counts = np.random.default_rng(seed).multinomial(
+        labels.max() + 1, np.full(labels.max() + 1, 1 / (labels.max() + 1)), size=repeats
+    )
+    drawn = np.concatenate([counts[:, labels], np.ones((repeats, len(weights) - real))], axis=1)
+    drawn = drawn * weights
+    draws, unsettled = _refitted(
+        model, inputs, lambda part: (targets, drawn[part]), repeats, device
+    )
+    low, high = np.quantile(draws, [(1 - share) / 2, (1 + share) / 2], axis=0)
+    model.intervals_ = Intervals(low, high, share, draws, unsettled)
+    return model.intervals_
+
+
+def permutation(
+    model: FlowRegressor,
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    repeats: int = 999,
+    seed: int = 0,
+) -> Permuted:
+    """Test "y does not depend on X" by fits to targets in random order.
+
+    Rows keep their weights with their targets. The answer is exact for rows that could have come
+    in any order.
+
+    Examples:
+        >>> from whorl.regress import FlowRegressor, permutation
+        >>> test = permutation(FlowRegressor(), np.asarray(x), np.asarray(y), repeats=19)
+        >>> 0.05 <= test.p <= 1
+        True
+    """
+    repeats = _check.count("repeats", repeats)
+    _one_layer(model)
+    inputs, targets, weights = model.problem(X, y, sample_weight)
+    real = len(weights) - (inputs.shape[1] if model.alpha else 0)
+    rng = np.random.default_rng(seed)
+    orders = np.tile(np.arange(len(weights)), (repeats + 1, 1))
+    orders[1:, :real] = rng.permuted(orders[1:, :real], axis=1)
+    losses = np.empty(repeats + 1)
+    _refitted(
+        model,
+        inputs,
+        lambda part: (targets[orders[part]], weights[orders[part]]),
+        repeats + 1,
+        "cpu",
+        losses,
+    )
+    # Ties count: a loss is known to the gap of its fit.
+    p = np.mean(losses <= losses[0] + 1e-8 * abs(losses[0]) + 1e-12)
+    return Permuted(float(p), float(losses[0]), losses[1:])
+
+
+def compare(
+    X: Any,
+    y: Any,
+    models: dict[str, FlowRegressor],
+    *,
+    sample_weight: Any = None,
+    cv: Any = 5,
+    n_jobs: int | None = None,
+) -> dict[str, tuple[float, float]]:
+    """R squared on held-back rows for several models, such as several depths: mean and its error.
+
+    Examples:
+        >>> from whorl.regress import FlowRegressor, compare
+        >>> found = compare(np.asarray(x), np.asarray(y), {"one layer": FlowRegressor()}, cv=2)
+        >>> list(found)
+        ['one layer']
+    """
+    params = {} if sample_weight is None else {"sample_weight": np.asarray(sample_weight)}
+    found = {}
+    for name, model in models.items():
+        scores = cross_validate(clone(model), X, y, cv=cv, n_jobs=n_jobs, params=params)[
+            "test_score"
+        ]
+        found[name] = (float(np.mean(scores)), float(np.std(scores, ddof=1) / np.sqrt(len(scores))))
+    return found
+
+
+def _one_layer(model: FlowRegressor) -> None:
+    if model.learner != "exact" or len(model.hidden):
+        raise ValueError(
+            "model must have one layer and the learner exact for this, but hidden is "
+            f"{model.hidden!r} and learner {model.learner!r}"
+        )
+
+
+def _labels(
+    groups: Sequence[Any] | None, sample_weight: Any, model: FlowRegressor, y: Any, real: int
+) -> np.ndarray:
+    """A number per row that was fitted; rows of no weight are not."""
+    if groups is None:
+        return np.arange(real)
+    labels = np.unique(np.asarray(groups), return_inverse=True)[1]
+    weights = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight)
+    if model.counts:
+        weights = weights * np.asarray(y).sum(axis=1)
+    labels = labels[weights > 0]
+    if len(labels) != real:
+        raise ValueError(f"groups must have one label per row, but there are {len(groups)}")
+    return np.unique(labels, return_inverse=True)[1]
+
+
+def _refitted(
+    model: FlowRegressor,
+    inputs: np.ndarray,
+    data: Any,
+    repeats: int,
+    device: str,
+    losses: np.ndarray | None = None,
+) -> tuple[np.ndarray, int]:
+    """Fits of many problems with these inputs, some at a time; `data` makes those of a slice."""
+    if device not in ("cpu", "accelerator"):
+        raise ValueError(f"device must be cpu or accelerator, but it is {device!r}")
+    import jax
+    import jax.numpy as jnp
+
+    (n, width), found, unsettled = inputs.shape, [], 0
+    at_once = max(1, ROOM // (n * data(slice(0, 1))[0].shape[-1])) if device == "cpu" else repeats
+    for first in range(0, repeats, at_once):
+        targets, weights = data(slice(first, min(first + at_once, repeats)))
+        with jax.enable_x64(True):
+            arrays = (inputs, targets, weights)
+            if device == "accelerator":
+                arrays = tuple(jnp.asarray(one) for one in arrays)
+            posed = LOSSES[model.loss](*arrays)
+            count, out = weights.shape[0], targets.shape[-1]
+            start = np.full((count, out, width), 1 / out)
+            start = jnp.asarray(start) if device == "accelerator" else start
+            fits = minimise(posed, start, TOL, model.max_iter)
+        found.append(fits.layer)
+        unsettled += int((fits.gap > 10 * TOL).sum())
+        if losses is not None:
+            losses[first : first + count] = fits.value
+    return np.concatenate(found), unsettled

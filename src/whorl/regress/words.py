@@ -1,0 +1,118 @@
+"""A fit in words."""
+
+from typing import Any
+
+import numpy as np
+
+COLLINEAR = 1e-6  # of the largest singular value
+
+
+def notes(
+    inputs: np.ndarray, targets: np.ndarray, weights: np.ndarray, matrix: np.ndarray
+) -> list[str]:
+    """What a reader of a fit should know before the numbers are used."""
+    told, (n, width) = [], inputs.shape
+    if n < width:
+        told.append(
+            f"there are fewer rows ({n}) than parts of the input ({width}): many matrices fit "
+            "equally well, and this is one of them"
+        )
+    elif n < 5 * width:
+        told.append(f"there are few rows ({n}) for {width} parts of the input: look at intervals")
+    if n >= width:
+        values = np.linalg.svd(np.sqrt(weights / weights.sum())[:, None] * inputs, compute_uv=False)
+        if values[-1] < COLLINEAR * values[0]:
+            told.append(
+                "parts of the input are collinear: their columns cannot be told apart, and only "
+                "their mixture means something"
+            )
+    zeros = int((matrix == 0).sum())
+    if zeros:
+        told.append(
+            f"the optimum lies on the boundary: {zeros} of {matrix.size} entries are exactly 0, "
+            "and intervals there are one-sided"
+        )
+    if len(targets) > 1 and not np.ptp(targets, axis=0).any():
+        told.append("all targets are alike: nothing can depend on the input")
+    return told
+
+
+def labels(model: Any) -> tuple[list[str], list[str]]:
+    """The names of the parts before and after."""
+    named = getattr(model, "feature_names_in_", None)
+    if named is None:
+        named = [f"x{j}" for j in range(model.n_features_in_)]
+    return [str(one) for one in named], [str(one) for one in model.target_names_]
+
+
+def sentence(model: Any) -> str:
+    """The largest flow that is not a part staying itself, in a sentence one could print."""
+    matrix, (came, to) = model.matrix, labels(model)
+    moved = np.where(np.array(to)[:, None] == np.array(came)[None, :], -1.0, matrix)
+    i, j = np.unravel_index(moved.argmax(), moved.shape)
+    bands = getattr(model, "intervals_", None)
+    band = (
+        ""
+        if bands is None
+        else f" ({bands.level:.0%} interval {bands.low[i, j]:.1%} to {bands.high[i, j]:.1%})"
+    )
+    return f"{matrix[i, j]:.1%} of {came[j]} went to {to[i]}{band}"
+
+
+def to_dict(model: Any) -> dict[str, Any]:
+    """A fit as plain values, for machines."""
+    came, to = labels(model)
+    bands = getattr(model, "intervals_", None)
+    return {
+        "from": came,
+        "to": to,
+        "transitions": model.matrix.tolist(),
+        "low": None if bands is None else bands.low.tolist(),
+        "high": None if bands is None else bands.high.tolist(),
+        "level": None if bands is None else bands.level,
+        "loss": model.loss_,
+        "null_loss": model.null_loss_,
+        "gap": model.gap_ if np.isfinite(model.gap_) else None,
+        "r_squared": model.r2_ if np.isfinite(model.r2_) else None,
+        "notes": model.notes_,
+    }
+
+
+def summary(model: Any) -> str:
+    """The matrix with its intervals, how well it fits, and what to mind."""
+    matrix, (came, to) = model.matrix, labels(model)
+    cells = [[f"{value:.4f}" for value in row] for row in matrix]
+    bands = getattr(model, "intervals_", None)
+    if bands is not None:
+        cells = [
+            [f"{value:.3f} [{low:.3f}, {high:.3f}]" for value, low, high in zip(*rows, strict=True)]
+            for rows in zip(matrix, bands.low, bands.high, strict=True)
+        ]
+    lines = [*_table("to \\ from", to, came, cells), ""]
+    explained = 1 - model.loss_ / model.null_loss_
+    lines.append(f"R squared {model.r2_:.4f} (mean over the parts)")
+    if model.loss == "kl":
+        deviance, null = (2 * model.weight_ * value for value in (model.loss_, model.null_loss_))
+        lines.append(f"deviance {deviance:.6g} of {null:.6g} without X: {explained:.1%} explained")
+    else:
+        lines.append(
+            f"mean loss {model.loss_:.6g} of {model.null_loss_:.6g} without X: {explained:.1%} explained"
+        )
+    if np.isfinite(model.gap_):
+        lines.append(f"at most {model.gap_:.1e} above the optimum, after {model.n_iter_} steps")
+    if bands is not None:
+        lines.append(f"intervals: {bands.level:.0%}, {bands}")
+    return "\n".join(lines + [f"note: {note}" for note in model.notes_])
+
+
+def _table(corner: str, rows: list[str], columns: list[str], cells: list[list[str]]) -> list[str]:
+    wide = [max(len(name), *(len(row[j]) for row in cells)) for j, name in enumerate(columns)]
+    first = max(len(corner), *map(len, rows))
+    head = "  ".join(
+        [corner.ljust(first), *(n.rjust(w) for n, w in zip(columns, wide, strict=True))]
+    )
+    body = [
+        "  ".join([name.ljust(first), *(c.rjust(w) for c, w in zip(row, wide, strict=True))])
+        for name, row in zip(rows, cells, strict=True)
+    ]
+    return [head, *body]

@@ -1,0 +1,78 @@
+"""`whorl regress`: where did each share go?"""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from whorl_cli import _output
+
+STORY = """Where did each share go? From two tables of compositions to a transition matrix.
+
+BEFORE and AFTER are CSV or Parquet files with one line per unit, in the same order, and one column
+per part: shares or counts. One file will do: then --before and --after name its columns.
+docs/tutorials/composition.md has the whole story."""
+EXIT = """exit codes:
+  0  done
+  2  bad input, a file that could not be read or written, too little memory, or interrupted
+  70 a fault of whorl itself: please report it"""
+
+
+def add(commands: Any) -> None:
+    """Put the command's arguments on the parser."""
+    parser = _output.command(commands, "regress", call, "where did each share go?", STORY)
+    parser.epilog = EXIT
+    parser.add_argument("first", metavar="BEFORE", help="compositions before, CSV or Parquet")
+    parser.add_argument("second", nargs="?", metavar="AFTER", help="compositions after")
+    parser.add_argument("--before", metavar="A,B,...", help="columns before (default: all numbers)")
+    parser.add_argument("--after", metavar="P,Q,...", help="columns after (default: all numbers)")
+    parser.add_argument(
+        "--loss", choices=("squared", "kl"), default="kl", help="what is minimised (default kl)"
+    )
+    parser.add_argument(
+        "--counts", action="store_true", help="a line weighs as much as its total after"
+    )
+    parser.add_argument("--weights", metavar="NAME", help="column of BEFORE with weights of lines")
+    parser.add_argument(
+        "--repeats", type=int, default=1000, help="bootstrap fits and random orders (default 1000)"
+    )
+    parser.add_argument("--level", type=float, default=0.95, help="of intervals (default 0.95)")
+    parser.add_argument("--seed", type=int, default=0, help="of the resampling (default 0)")
+    parser.add_argument("--page", metavar="PAGE", help="also write one page with pictures, .html")
+
+
+def call(args: argparse.Namespace) -> int:
+    """Fit, resample, and say what came of it."""
+    if args.page is not None and Path(args.page).suffix.lower() != ".html":
+        raise ValueError(f"--page must end in .html, but it is {args.page!r}")
+    if args.page is not None and not Path(args.page).parent.is_dir():
+        raise ValueError(
+            f"--page must name a file in a folder that exists, but {Path(args.page).parent} does "
+            "not"
+        )
+    if args.seed < 0:
+        raise ValueError(f"--seed must be at least 0, but it is {args.seed}")
+    try:
+        from whorl import regress
+    except ModuleNotFoundError as missing:
+        raise ValueError(
+            f"{missing.name} must be installed for this command, but it is not: pip install "
+            '"whorl[sklearn]"'
+        ) from missing
+
+    before, after, weights = regress.read(
+        args.first, args.second, before=args.before, after=args.after, weights=args.weights
+    )
+    model = regress.FlowRegressor(loss=args.loss, counts=args.counts)
+    given = {"sample_weight": weights, "repeats": args.repeats, "seed": args.seed}
+    regress.bootstrap(model, before, after, level=args.level, **given)
+    test = regress.permutation(model, before, after, **given)
+    if args.page is not None:
+        source = " and ".join(Path(one).name for one in (args.first, args.second) if one)
+        regress.write(model, args.page, X=before, test=test, source=source)
+    if args.json:
+        _output.say({**regress.to_dict(model), "p": test.p, "page": args.page})
+    else:
+        _output.line(model.summary(), f"permutation test of no effect: p = {test.p:.3g}")
+        if args.page is not None:
+            _output.line(f"\nThe pictures are in {args.page}.")
+    return 0
