@@ -8,11 +8,11 @@ from typing import Any
 
 import jinja2
 
+from whorl.ground import store
 from whorl.regress import draw
 from whorl.regress.estimator import FlowRegressor
 from whorl.regress.resample import Permuted
 from whorl.regress.words import labels, sentence, summary
-from whorl.study import store
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
