@@ -29,7 +29,7 @@ from typing import Any, Generic, TypeVar
 
 from whorl import _check
 
-Rule = tuple[str, Callable[[Any], bool]]  # the words after "must be", and the test
+Limit = tuple[str, Callable[[Any], bool]]  # the words after "must be", and the test
 Made = TypeVar("Made", bound=Callable[..., Any])
 NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 EVERYWHERE = ("sweep", "explorer", "estimator")  # where a name may be used; in Python any may
@@ -50,7 +50,7 @@ def finite(value: Any) -> bool:
     )
 
 
-def between(low: float, high: float) -> Rule:
+def between(low: float, high: float) -> Limit:
     """A number in a range.
 
     Outside of it round-off or overflow would be measured, and not what was asked.
@@ -109,7 +109,7 @@ class Number:
             )
 
     @property
-    def rule(self) -> Rule:
+    def rule(self) -> Limit:
         """The words after "must be", and the test."""
         return between(self.low, self.high)
 

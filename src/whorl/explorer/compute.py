@@ -21,7 +21,7 @@ PLANE = tangent_basis(3)  # orthonormal coordinates of the zero-sum plane
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class Played:
     """A run of `made` updates.
 
     Every array has the moments, from the start to the last update, as its first axis.
@@ -73,13 +73,13 @@ class Run:
         return min(frame, self.made)
 
 
-def run(state: State) -> Run:
+def run(state: State) -> Played:
     """The run that `state` names, whatever its frame."""
     return _run(state.still())
 
 
 @functools.lru_cache(maxsize=128)
-def _run(state: State) -> Run:
+def _run(state: State) -> Played:
     inputs, targets = system.data(state)
     watched = slice(state.sample - 1, state.sample)
     drawn = system.draws(state.seed, system.widths(state))[3:]
@@ -106,7 +106,7 @@ def _padded(state: State) -> Network:
     return programs.padded(system.network(state))
 
 
-def _gathered(state: State, seen: Any, target: np.ndarray) -> Run:
+def _gathered(state: State, seen: Any, target: np.ndarray) -> Played:
     """A run from `programs.Paths` whose arrays are NumPy's."""
     made = min(state.updates, *(int(one) for one in seen.made))
     depth = len(system.widths(state)) - 1
@@ -119,7 +119,7 @@ def _gathered(state: State, seen: Any, target: np.ndarray) -> Run:
         if made == state.updates
         else f"Stopped after update {made}: a learner would have left the interior of a simplex."
     )
-    return Run(
+    return Played(
         state,
         [layer[: made + 1] for layer in programs.unpadded(seen.layers, depth)],
         _streams([flow[: made + 1, 0] for flow in seen.flows], depth),

@@ -53,14 +53,14 @@ class Local(NamedTuple):
     displacement: Array  # G, (2, lanes)
 
 
-class State(NamedTuple):
+class Learner(NamedTuple):
     """What the next update needs of a learner."""
 
     columns: Columns
     loss: Array
 
 
-class Rule(NamedTuple):
+class Knobs(NamedTuple):
     """A policy, as far as this file knows policies."""
 
     scale: Array
@@ -261,8 +261,8 @@ def stepped(columns: Columns, grown: Array) -> Columns:
 
 
 def update_native(
-    state: State, samples: Any, x: Array, y: Array, rule: Rule
-) -> tuple[State, Array]:
+    state: Learner, samples: Any, x: Array, y: Array, rule: Knobs
+) -> tuple[Learner, Array]:
     """One update of the native learner, and its increment of the loss."""
     columns, before = state
     local = measure(columns, x, y, rule.leak)
@@ -270,12 +270,12 @@ def update_native(
     even, odd = growth(local.flow, local.b, native)
     columns = stepped(columns, keep(columns.head * (even + odd)))
     after = keep(loss(columns.head, samples))
-    return State(columns, after), after - before
+    return Learner(columns, after), after - before
 
 
 def update_turning(
-    state: State, samples: Any, x: Array, y: Array, turn: Array, rule: Rule
-) -> tuple[State, tuple[Array, ...], list[Array]]:
+    state: Learner, samples: Any, x: Array, y: Array, turn: Array, rule: Knobs
+) -> tuple[Learner, tuple[Array, ...], list[Array]]:
     """One update of the nonreciprocal learner.
 
     Even, handedness, step, and the increment of its own native step; then all its losses.
@@ -286,8 +286,14 @@ def update_turning(
 
 
 def act(
-    state: State, samples: Any, local: Local, native: Array, step: Array, amount: Array, turn: Array
-) -> tuple[State, tuple[Array, ...], list[Array]]:
+    state: Learner,
+    samples: Any,
+    local: Local,
+    native: Array,
+    step: Array,
+    amount: Array,
+    turn: Array,
+) -> tuple[Learner, tuple[Array, ...], list[Array]]:
     """The same, with step and amount decided."""
     columns, before = state
     step, push = keep((step, amount * turn * step))
@@ -305,13 +311,13 @@ def act(
     opposite, zero, own = (keep(one - before) for one in losses)
     mean = (increment + opposite) / 2
     return (
-        State(taken, after),
+        Learner(taken, after),
         (mean - zero, increment - mean, zero - own, own),
         [after, *losses, step, amount],
     )
 
 
-def decide(columns: Columns, local: Local, native: Array, rule: Rule) -> tuple[Array, Array]:
+def decide(columns: Columns, local: Local, native: Array, rule: Knobs) -> tuple[Array, Array]:
     """Step and amount, as `policy` has them."""
     none = jnp.zeros_like(native)
     if rule.policy == "native":
@@ -345,7 +351,7 @@ def train(
     samples: Any,
     order: Array,
     turns: Array,
-    rule: Rule,
+    rule: Knobs,
     record: bool,
 ) -> Any:
     """Pairs from start to end.
@@ -354,7 +360,7 @@ def train(
     both ends.
     """
     columns = Columns(layers[:, :2], layers[:, 2])
-    start = State(columns, keep(loss(columns.head, samples)))
+    start = Learner(columns, keep(loss(columns.head, samples)))
 
     def body(carry: tuple, now: tuple[Array, Array]) -> tuple[tuple, Any]:
         turning, native, sums = carry

@@ -39,7 +39,7 @@ def lane_program(policy: str, gate: str, record: bool) -> Callable[..., Any]:
         *more: Array,
     ) -> Any:
         numbers, *tables = more
-        rule = lanes.Rule(numbers[0], numbers[1], numbers[2], policy, gate)
+        rule = lanes.Knobs(numbers[0], numbers[1], numbers[2], policy, gate)
         if policy != "rollout":
             return lanes.train(layers, x, y, samples, order, turns, rule, record)
         amounts, fractions = numbers[4:, 0].reshape(2, -1)
@@ -90,7 +90,7 @@ def native_program() -> Callable[..., Any]:
     def block(
         layers: Array, x: Array, y: Array, samples: Any, order: Array, numbers: Array
     ) -> Array:
-        rule = lanes.Rule(numbers[0], numbers[0], numbers[1], "native", "never")
+        rule = lanes.Knobs(numbers[0], numbers[0], numbers[1], "native", "never")
         every, *marks = numbers[2:, 0].astype(jnp.int32)
         return rollout.native_losses(layers, (x, y), samples, order, rule, jnp.stack(marks), every)
 

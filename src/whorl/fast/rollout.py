@@ -17,9 +17,9 @@ from jax import Array
 from whorl.fast.fused import keep
 from whorl.fast.lanes import (
     Columns,
+    Knobs,
+    Learner,
     Local,
-    Rule,
-    State,
     act,
     axis,
     choose,
@@ -46,7 +46,7 @@ class Foresight(NamedTuple):
     errors: Array  # relative, of the losses that are read, (updates, actions, lanes)
 
 
-def options(local: Local, native: Array, rule: Rule, plan: Foresight) -> tuple[Array, Array]:
+def options(local: Local, native: Array, rule: Knobs, plan: Foresight) -> tuple[Array, Array]:
     """The step and the amount of every action, (actions, lanes)."""
     steps = []
     for amount, fraction in zip(axis(plan.amounts, 0), axis(plan.fractions, 0), strict=True):
@@ -72,7 +72,7 @@ def landed(columns: Columns, local: Local, steps: Array, pushes: Array) -> Colum
 def ahead(
     columns: Columns,
     data: tuple[Array, Array],
-    rule: Rule,
+    rule: Knobs,
     order: Array,
     first: Array,
     last: Array,
@@ -100,7 +100,7 @@ def native_losses(
     data: tuple[Array, Array],
     samples: Any,
     order: Array,
-    rule: Rule,
+    rule: Knobs,
     marks: Array,
     every: Array,
 ) -> Array:
@@ -126,14 +126,14 @@ def lowest(readings: Array) -> Array:
 
 
 def update(
-    state: State,
+    state: Learner,
     samples: Any,
     rest: Array,
     data: tuple[Array, Array],
     now: tuple,
-    rule: Rule,
+    rule: Knobs,
     plan: Foresight,
-) -> tuple[State, tuple[Array, ...], list[Array]]:
+) -> tuple[Learner, tuple[Array, ...], list[Array]]:
     """One update of the learner that looks ahead.
 
     What is returned is that of `lanes.update_turning`, and the choice behind it.
@@ -169,13 +169,13 @@ def train(
     samples: Any,
     rest: Array,
     schedule: tuple[Array, Array],
-    rule: Rule,
+    rule: Knobs,
     plan: Foresight,
     record: bool,
 ) -> Any:
     """Pairs from start to end, as `lanes.train`; an outcome has the choice as its eighth row."""
     columns = Columns(layers[:, :2], layers[:, 2])
-    start = State(columns, keep(loss(columns.head, samples)))
+    start = Learner(columns, keep(loss(columns.head, samples)))
 
     def body(carry: tuple, now: tuple[Array, Array, Array]) -> tuple[tuple, Any]:
         looking, native, sums, lost = carry

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from whorl.ground.rules import Rule
+from whorl.ground.rules import Limit
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 LARGEST = 1_000_000  # bytes of a design file
@@ -143,7 +143,7 @@ class Reader:
             rule = f"{what} may hold {', '.join(known)}"
             raise self.refuse(f"{path}{key}", rule, Words(f"it holds {shown(key)}"))
 
-    def value(self, name: str, value: Any, rule: Rule, path: str) -> None:
+    def value(self, name: str, value: Any, rule: Limit, path: str) -> None:
         """Refuse a value that does not keep its rule."""
         words, test = rule
         try:

@@ -19,7 +19,7 @@ from whorl import _check
 from whorl.measured import series, words
 from whorl.measured.bootstrap import Interval, Intervals
 from whorl.measured.reading import array
-from whorl.measured.series import Arrow, Course, Run
+from whorl.measured.series import Arrow, Course, Stretch
 from whorl.measured.tables import Table, TableError
 from whorl.measured.turning import Turning
 from whorl.verdict import Verdict
@@ -245,7 +245,7 @@ def _phases(
     return tuple(found)
 
 
-def _phase(name: str, found: list[Run], alpha: float) -> Phase:
+def _phase(name: str, found: list[Stretch], alpha: float) -> Phase:
     course = series.follow(found)
     verdict, p, spun = series.judged(course, alpha)
     spread = series.intervals(course, zero=p > alpha)

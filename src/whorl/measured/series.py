@@ -43,7 +43,7 @@ LEVEL = 0.95
 
 
 @dataclass(frozen=True)
-class Run:
+class Stretch:
     """One stretch of a learner's life without gaps."""
 
     time: Float[np.ndarray, "steps"]
@@ -116,7 +116,7 @@ def runs(
     run: np.ndarray | None = None,
     *,
     gap: float = 3.0,
-) -> list[Run]:
+) -> list[Stretch]:
     """Cut rows into runs: at a new label, where time goes back, and at gaps of `gap` usual steps."""
     change = np.zeros(len(time), dtype=bool)
     step = np.diff(time)
@@ -126,10 +126,10 @@ def runs(
     usual = np.median(step[step > 0]) if (step > 0).any() else np.inf
     change[1:] |= step > gap * usual
     pieces = np.split(np.arange(len(time)), np.flatnonzero(change))
-    return [Run(time[piece], state[piece]) for piece in pieces if len(piece)]
+    return [Stretch(time[piece], state[piece]) for piece in pieces if len(piece)]
 
 
-def steps(found: Sequence[Run]) -> Steps:
+def steps(found: Sequence[Stretch]) -> Steps:
     """The triples of all runs, and the units that they belong to."""
     usable = [run for run in found if len(run.time) >= 3]
     if not usable:
@@ -157,7 +157,7 @@ def steps(found: Sequence[Run]) -> Steps:
     return Steps(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
 
-def follow(found: Sequence[Run]) -> Course:
+def follow(found: Sequence[Stretch]) -> Course:
     """Estimate the loop behind some runs."""
     given = steps(found)
     count, size = given.now.shape
@@ -358,7 +358,7 @@ def effects(course: Course, *, still: bool = False) -> dict[str, float]:
     return found
 
 
-def stationary(found: Sequence[Run], course: Course) -> bool:
+def stationary(found: Sequence[Stretch], course: Course) -> bool:
     """Whether the runs stay where they are: about as far from rest at the end as at the start."""
     first, last = [], []
     for run in found:

@@ -17,7 +17,7 @@ from whorl.ground.rules import (
     SCALES,
     SEED,
     SPREAD,
-    Rule,
+    Limit,
     between,
     only,
     whole,
@@ -26,7 +26,7 @@ from whorl.ground.rules import (
 Fault = tuple[str, str, Any]  # the parameter, the rule that it breaks, and its value
 
 
-def parameter(rule: Rule, words: str) -> Any:
+def parameter(rule: Limit, words: str) -> Any:
     """A field of `Parameters`: the rule for its value, and what it means in one line."""
     return field(metadata={"rule": rule, "help": words})
 
@@ -44,7 +44,7 @@ class Parameters:
     seed: int = parameter(SEED, "root seed of every random number but the bootstrap's")
 
     @classmethod
-    def rules(cls) -> dict[str, Rule]:
+    def rules(cls) -> dict[str, Limit]:
         """The rule of every parameter, in the order of the fields."""
         return {one.name: one.metadata["rule"] for one in fields(cls)}
 

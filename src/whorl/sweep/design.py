@@ -19,7 +19,7 @@ from typing import Any
 from whorl.feedback import ALPHA
 from whorl.ground import rules
 from whorl.ground.reader import MISSING, Reader, Words, contents, lines, toml
-from whorl.ground.rules import Rule, finite
+from whorl.ground.rules import Limit, finite
 from whorl.ledger import TERMS
 from whorl.policy import GATE, OMEGA, SCALE
 from whorl.registry import Number, Word, laws, policies
@@ -31,7 +31,7 @@ KINDS = ("grid", "random")
 class Plain:
     """A parameter that belongs to no entry of a registry."""
 
-    rule: Rule
+    rule: Limit
     default: Any
     per_pair: bool = False
 
@@ -70,7 +70,7 @@ PARAMETERS: dict[str, dict[str, Parameter]] = {
 SHAPE = ("depth", "width", "mixtures", "epochs", "order", "policy", "gate", "alpha")
 TAKEN = ("case", "trial", "flip", "start", "final", "native", "gap", "closure", "made", "failed")
 TAKEN += ("reason", *TERMS, *(name for table in PARAMETERS.values() for name in table))
-WHOLE: dict[str, tuple[Rule, Any]] = {
+WHOLE: dict[str, tuple[Limit, Any]] = {
     "seed": (rules.SEED, None),
     "chunk": (rules.CHUNK, 256),
     "shard": (rules.whole(1, 1_000_000), 4096),

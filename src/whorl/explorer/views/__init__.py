@@ -5,7 +5,7 @@ looks at one of four subjects, and is given that subject, the moment and the the
 
 | subject | what it is | where there is one |
 |---|---|---|
-| `run` | `compute.Run`: both learners, update by update | every system but rock, paper, scissors |
+| `run` | `compute.Played`: both learners, update by update | every system but rock, paper, scissors |
 | `orbit` | `cycle.Orbit`: the column's orbit | rock, paper, scissors |
 | `instant` | `moment.Moment`: what is computed at the moment alone | as `run` |
 | `family` | `many.Many`: three hundred networks | everywhere |

@@ -7,7 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from whorl.explorer import style
-from whorl.explorer.compute import Run
+from whorl.explorer.compute import Played
 from whorl.explorer.style import Theme
 from whorl.explorer.views import views
 from whorl.ledger import TERMS
@@ -15,7 +15,7 @@ from whorl.registry import policies
 
 
 @views.register("ledger", label="Ledger of the gap", order=6)
-def figure(run: Run, moment: int, theme: Theme) -> go.Figure:
+def figure(run: Played, moment: int, theme: Theme) -> go.Figure:
     """The account up to one moment."""
     accounts = run.accounts()
     native = run.losses["native"]

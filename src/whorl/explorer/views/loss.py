@@ -4,7 +4,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from whorl.explorer import style
-from whorl.explorer.compute import Run
+from whorl.explorer.compute import Played
 from whorl.explorer.style import Theme
 from whorl.explorer.views import views
 from whorl.registry import policies
@@ -13,7 +13,7 @@ DASHES = {"step_matched": "dash", "native": "solid", "adaptive": "solid"}
 
 
 @views.register("loss", label="Loss over updates", order=5)
-def figure(run: Run, moment: int, theme: Theme) -> go.Figure:
+def figure(run: Played, moment: int, theme: Theme) -> go.Figure:
     """A curve for each learner, and where it stands at one moment."""
     colours = {"native": theme.native, "step_matched": theme.matched, "adaptive": theme.turning}
     colours = {name: colours.get(name, theme.streams[3]) for name in {**colours, **run.losses}}

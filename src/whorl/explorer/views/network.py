@@ -12,7 +12,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from whorl.explorer import style
-from whorl.explorer.compute import Run
+from whorl.explorer.compute import Played
 from whorl.explorer.style import Theme
 from whorl.explorer.views import views
 
@@ -24,7 +24,7 @@ BEND = np.linspace(0, 1, 12)
 
 
 @views.register("network", label="Network", order=1)
-def figure(run: Run, moment: int, theme: Theme) -> go.Figure:
+def figure(run: Played, moment: int, theme: Theme) -> go.Figure:
     """The guided learner at one moment."""
     return streams(run.layers, run.flows, run.target, moment, theme)
 

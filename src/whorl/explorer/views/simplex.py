@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from whorl.explorer import style
-from whorl.explorer.compute import Run
+from whorl.explorer.compute import Played
 from whorl.explorer.style import Theme
 from whorl.explorer.views import views
 
@@ -26,7 +26,7 @@ LEGEND: dict[str, Any] = {
 
 
 @views.register("simplex", label="Output simplex", order=2, first=True)
-def figure(run: Run, moment: int, theme: Theme) -> go.Figure:
+def figure(run: Played, moment: int, theme: Theme) -> go.Figure:
     """Both paths up to one moment, and faintly all of them."""
     traces = []
     for name, path, colour, dash in (
@@ -42,7 +42,7 @@ def figure(run: Run, moment: int, theme: Theme) -> go.Figure:
     )
 
 
-def turns(run: Run) -> bool:
+def turns(run: Played) -> bool:
     """Whether there is a second path to be seen."""
     return bool(np.any(run.amounts > 0))
 

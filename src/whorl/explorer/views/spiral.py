@@ -12,14 +12,14 @@ import plotly.graph_objects as go
 import scipy.linalg
 
 from whorl.explorer import style
-from whorl.explorer.compute import Run
+from whorl.explorer.compute import Played
 from whorl.explorer.style import Theme
 from whorl.explorer.views import views
 from whorl.explorer.views.simplex import turns
 
 
 @views.register("spiral", label="Residual plane", order=3, first=True)
-def figure(run: Run, moment: int, theme: Theme) -> go.Figure:
+def figure(run: Played, moment: int, theme: Theme) -> go.Figure:
     """Both residuals up to one moment."""
     start = run.residual("native")[0]
     flow = continuous(run.loops[0], start)

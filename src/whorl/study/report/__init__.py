@@ -9,13 +9,13 @@ from pathlib import Path
 
 from whorl.ground import store
 from whorl.study.report import page
-from whorl.study.report.folder import Run as Run
+from whorl.study.report.folder import RunFolder as RunFolder
 from whorl.study.report.folder import read as read
 
 NAME = "report.html"
 
 
-def write(folder: Path | str | Run, *, unverified: str | None = None) -> Path:
+def write(folder: Path | str | RunFolder, *, unverified: str | None = None) -> Path:
     """Make `report.html` in a finished run folder.
 
     Args:
@@ -36,7 +36,7 @@ def write(folder: Path | str | Run, *, unverified: str | None = None) -> Path:
         >>> report.write(folder / "run").name
         'report.html'
     """
-    run = folder if isinstance(folder, Run) else read(Path(folder))
-    place = (run.folder if isinstance(folder, Run) else Path(folder)) / NAME
+    run = folder if isinstance(folder, RunFolder) else read(Path(folder))
+    place = (run.folder if isinstance(folder, RunFolder) else Path(folder)) / NAME
     store.write(place, page.render(run, unverified))
     return place

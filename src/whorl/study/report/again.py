@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from whorl.study import environment, figures, kinds
 from whorl.study.report import NAME, page
-from whorl.study.report.folder import Run, Study, read
+from whorl.study.report.folder import RunFolder, Study, read
 
 Finding = dict[str, Any]
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2} \d{2}:\d{2} UTC")
@@ -141,7 +141,7 @@ def _unlike(folder: Path, made: dict[str, bytes]) -> Iterator[str]:
             yield f"{name} shows something else"
 
 
-def _audited(run: Run, findings: list[Finding]) -> Run:
+def _audited(run: RunFolder, findings: list[Finding]) -> RunFolder:
     """A run with the findings of now in place of those that lie in it."""
     by: dict[str, list[Finding]] = {"": [], **{study.name: [] for study in run.studies}}
     for one in findings:
@@ -153,7 +153,7 @@ def _audited(run: Run, findings: list[Finding]) -> Run:
     )
 
 
-def _page(run: Run, notes: list[str]) -> Iterator[str]:
+def _page(run: RunFolder, notes: list[str]) -> Iterator[str]:
     """Where the stored page differs from ours, except in what a page cannot know.
 
     The clock, the folder's name, how a library is packed.

@@ -7,7 +7,7 @@ import numpy as np
 
 from whorl.study import design, published
 from whorl.study.report.charts import short
-from whorl.study.report.folder import Run
+from whorl.study.report.folder import RunFolder
 from whorl.study.report.words import number
 
 BINS = 30
@@ -20,7 +20,7 @@ class Row(published.Comparison):
     keys: tuple[float | str, float | str]  # by which published and here are sorted
 
 
-def rows(run: Run) -> list[Row]:
+def rows(run: RunFolder) -> list[Row]:
     """Every published number of the studies in this run, ours written as the paper's is."""
     found = {study.name: study.statistics for study in run.paper}
     return [_row(line, found[line.study].get(line.statistic)) for line in run.numbers]
@@ -33,7 +33,7 @@ def _row(line: published.Comparison, value: float | None) -> Row:
     return Row(**told, keys=(_key(line.published), _key(value)))
 
 
-def others(run: Run) -> list[str]:
+def others(run: RunFolder) -> list[str]:
     """Studies with a name of the paper's, but another design than the one that ships."""
     return [
         study.name
@@ -60,7 +60,7 @@ def _key(value: Any) -> float | str:
     return found if np.isfinite(found) else str(value)
 
 
-def replication(run: Run, lines: list[Row]) -> list[dict[str, Any]]:
+def replication(run: RunFolder, lines: list[Row]) -> list[dict[str, Any]]:
     """For every statistical number.
 
     A histogram of our values over root seeds, with the published value and that of this run.

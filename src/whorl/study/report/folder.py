@@ -69,7 +69,7 @@ class Study:
 
 
 @dataclass(frozen=True)
-class Run:
+class RunFolder:
     """A finished run folder.
 
     Examples:
@@ -103,7 +103,7 @@ class Run:
         return published.table({study.name: study.statistics for study in self.paper})
 
 
-def read(folder: Path | str) -> Run:
+def read(folder: Path | str) -> RunFolder:
     """Read a finished run folder; the paper's studies come first, in its order.
 
     Examples:
@@ -130,7 +130,7 @@ def read(folder: Path | str) -> Run:
         )
     studies = tuple(_sound(place, found) for place in places)
     audit = _findings(places[0], "folder", found) or []
-    return Run(
+    return RunFolder(
         folder, _object(environment), studies, audit, _figures(folder, "", found), found.strange
     )
 

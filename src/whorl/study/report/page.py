@@ -15,7 +15,7 @@ from whorl import _html
 from whorl.ground import store
 from whorl.study import crate, kinds, layout
 from whorl.study.report import charts, comparison, gates, words
-from whorl.study.report.folder import Figure, Run, Study, time_of
+from whorl.study.report.folder import Figure, RunFolder, Study, time_of
 
 CAPTION = (  # of the illustration
     "What the words mean: a directed network with conserved flow and the loop around it, a "
@@ -29,7 +29,7 @@ POLICY = (  # of the page itself: nothing is asked of any network
 )
 
 
-def render(run: Run, unverified: str | None = None) -> str:
+def render(run: RunFolder, unverified: str | None = None) -> str:
     """The whole page as HTML."""
     try:
         return _rendered(run, unverified)
@@ -49,7 +49,7 @@ def render(run: Run, unverified: str | None = None) -> str:
         ) from wrong
 
 
-def _rendered(run: Run, unverified: str | None) -> str:
+def _rendered(run: RunFolder, unverified: str | None) -> str:
     lines = comparison.rows(run)
     context = {
         "run": run,
@@ -86,12 +86,12 @@ def plotly() -> str:
     return base64.b64encode(gzip.compress(get_plotlyjs().encode(), 9, mtime=0)).decode()
 
 
-def _link(run: Run, path: Path) -> str:
+def _link(run: RunFolder, path: Path) -> str:
     """A path inside the folder as a relative address."""
     return quote(path.relative_to(run.folder).as_posix())
 
 
-def _figure(run: Run, figure: Figure) -> dict[str, Any]:
+def _figure(run: RunFolder, figure: Figure) -> dict[str, Any]:
     """A figure inside the page, with where its files are.
 
     Its size, from the head of the PNG, keeps the page from jumping.
@@ -121,7 +121,7 @@ def _caption(name: str) -> str:
     return said.CAPTION if said else f"{name.replace('_', ' ')}, drawn from the tables of this run."
 
 
-def _study(run: Run, study: Study) -> dict[str, Any]:
+def _study(run: RunFolder, study: Study) -> dict[str, Any]:
     """Everything about one study."""
     verdict = study.verdict
     state, standing = words.outcome(verdict)
@@ -155,7 +155,7 @@ def _study(run: Run, study: Study) -> dict[str, Any]:
     }
 
 
-def _table(run: Run, study: Study, name: str) -> dict[str, Any]:
+def _table(run: RunFolder, study: Study, name: str) -> dict[str, Any]:
     """A stored table: how long it is, and where."""
     paths = [study.folder / "tables" / f"{name}{ending}" for ending in (".parquet", ".csv")]
     rows = study.verdict["tables"][name].get("rows")
@@ -186,7 +186,7 @@ def _about_seal(finding: dict[str, Any]) -> bool:
     return finding["passed"] and str(finding.get("where")).startswith(seal)
 
 
-def _audits(run: Run) -> list[dict[str, Any]]:
+def _audits(run: RunFolder) -> list[dict[str, Any]]:
     """The findings on the folder and on every study; those that failed also by themselves."""
     parts = [
         ("the folder as a whole", [one for one in run.audit if not _about_seal(one)]),
@@ -204,7 +204,7 @@ def _audits(run: Run) -> list[dict[str, Any]]:
     ]
 
 
-def _provenance(run: Run) -> list[tuple[str, str]]:
+def _provenance(run: RunFolder) -> list[tuple[str, str]]:
     """Where and with what the run was made."""
     told = run.environment
     packages = told.get("packages")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from whorl.study.report.folder import Run, Study
+from whorl.study.report.folder import RunFolder, Study
 
 RELATIONS = {"<": "below", "<=": "at most", ">": "above", ">=": "at least", "==": "exactly"}
 SIGNS = {"<": "<", "<=": "≤", ">": ">", ">=": "≥", "==": "="}
@@ -136,7 +136,7 @@ def closing(study: Study) -> str:
     return f"{rule}{others}."
 
 
-def stamps(run: Run, unverified: str | None) -> list[Stamp]:
+def stamps(run: RunFolder, unverified: str | None) -> list[Stamp]:
     """Everything that takes trust away from the page, the worst first."""
     reasons = [unverified] if unverified else doubts(run)
     found = [
@@ -158,7 +158,7 @@ def stamps(run: Run, unverified: str | None) -> list[Stamp]:
     return found
 
 
-def doubts(run: Run) -> list[str]:
+def doubts(run: RunFolder) -> list[str]:
     """What the page can see by itself that is wrong with the folder."""
     found = (
         [f"it holds {listed(list(run.strange[:3]))}, which no run writes"] if run.strange else []

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from whorl.ground.rules import Rule, finite, many, several, whole
+from whorl.ground.rules import Limit, finite, many, several, whole
 from whorl.study.parameters import Coupled, parameter
 
 HORIZONS = several("whole numbers from -1 to 1000000", whole(-1, 1_000_000)[1])
-FRACTIONS: Rule = (
+FRACTIONS: Limit = (
     "three different numbers from 0 to 1 of which the first is 1",
     lambda value: (
         isinstance(value, list)

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from whorl.ground.rules import LEAK, RANK_TOL, Rule, between, finite, many, whole
+from whorl.ground.rules import LEAK, RANK_TOL, Limit, between, finite, many, whole
 from whorl.study.parameters import Common, Fault, parameter
 
 STEEPEST = 5  # steps, in leaks: a residual out of reach is amplified by step / leak
 # None so small that round-off decides what it becomes.
-COMPOSITION: Rule = (
+COMPOSITION: Limit = (
     "three numbers of at least 0.001 that sum to 1",
     lambda value: (
         isinstance(value, list)
