@@ -15,6 +15,7 @@ SMALL = ((2.1, 0.3), 0.4)
 LIGHT = ((0.8, 0.1), 0.3)
 NEEDS = dict.fromkeys(("reproduce", "run", "replicate", "sweep", "explore", "verify"), JAX) | {
     "certify": SMALL,
+    "regress": SMALL,
     "report": SMALL,
     "register": LIGHT,
 }

@@ -34,6 +34,7 @@ EVERY = {
     "report": ["."],
     "replicate": ["threshold", "--seeds", "1"],
     "certify": ["mine.csv"],
+    "regress": ["mine.csv", "yours.csv"],
     "sweep": ["mine.toml", "--dry-run"],
     "explore": ["--no-browser", "--port", "0"],
 }

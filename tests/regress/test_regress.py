@@ -37,7 +37,7 @@ def data(name):
     places += [parent / "shared" / "data" for parent in Path(__file__).resolve().parents]
     for place in places:
         if (place / name).exists():
-            return list(csv.DictReader((place / name).open()))
+            return list(csv.DictReader((place / name).read_text().splitlines()))
     pytest.skip(f"{name} is not on this machine; WHORL_DATA may say where")
     raise AssertionError
 

@@ -35,6 +35,14 @@ def read(
     Raises:
         ValueError: for files or columns that are not there, lines that differ in number, one part
             only, or one file without both lists of columns.
+
+    Examples:
+        >>> from whorl.regress import read
+        >>> place = folder / "both.csv"
+        >>> _ = place.write_text("a,b,p,q\\n1,2,2,1\\n3,1,2,2\\n")
+        >>> before, after, _ = read(place, before="a,b", after="p,q")
+        >>> before.columns, after.tolist()
+        (['a', 'b'], [[2.0, 1.0], [2.0, 2.0]])
     """
     one = _table(first)
     if second is None and (before is None or after is None):

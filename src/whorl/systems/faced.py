@@ -14,7 +14,12 @@ from whorl.systems.layered import Network
 
 
 class Faced(Network):
-    """A network of the same layers and rates, on the closed simplex."""
+    """A network of the same layers and rates, on the closed simplex.
+
+    Examples:
+        >>> wh.Faced(net, 1e-9).widths
+        (3, 3, 3)
+    """
 
     least: Float[Array, ""] = eqx.field(kw_only=True)
 

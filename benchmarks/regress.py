@@ -1,0 +1,150 @@
+"""How much faster than EM is a one-layer fit, and how long do a thousand refits take?
+
+Every solver starts from even columns and runs until its loss is 1e-8 above the optimum or less; EM
+and SQUAREM are told the optimum and stop themselves there, which no user of theirs could. Ratios
+are of one run. SLSQP and a quadratic program (quadprog, where it is installed) solve the squared
+problem.
+
+    python benchmarks/regress.py            # some minutes: EM on 100 000 rows takes most of it
+    python benchmarks/regress.py --rows 10000
+"""
+
+import argparse
+import time
+
+import numpy as np
+import timing
+from scipy.optimize import minimize
+
+from whorl.regress import FlowRegressor, bootstrap
+from whorl.regress.descent import minimise
+from whorl.regress.losses import LOSSES
+
+ABOVE = 1e-8
+
+
+def problem(rows, width, seed=0, trials=200):
+    rng = np.random.default_rng(seed)
+    x = rng.dirichlet(np.ones(width), rows)
+    moves = rng.dirichlet(np.full(width, 0.2), width).T
+    return x, rng.multinomial(trials, x @ moves.T) / trials
+
+
+def clocked(work, repeats=1):
+    times, found = [], None
+    for _ in range(repeats):
+        start = time.perf_counter()
+        found = work()
+        times.append(time.perf_counter() - start)
+    return float(np.median(times)), found
+
+
+def entropy(y):
+    return np.sum(y[y > 0] * np.log(y[y > 0])) / len(y)
+
+
+def value(p, x, y):
+    with np.errstate(divide="ignore"):
+        return entropy(y) - np.sum(np.where(y > 0, y * np.log(x @ p.T), 0.0)) / len(y)
+
+
+def turned(p, x, y):
+    """One round of EM."""
+    p = p * ((y / (x @ p.T)).T @ x)
+    return p / p.sum(axis=0)
+
+
+def em(x, y, best, most):
+    p = np.full((y.shape[1], x.shape[1]), 1 / y.shape[1])
+    for number in range(1, most + 1):
+        p = turned(p, x, y)
+        if number % 10 == 0 and value(p, x, y) - best <= ABOVE:
+            return number
+    return None
+
+
+def squarem(x, y, best, most):
+    """EM with squared extrapolation (Varadhan and Roland 2008, third steplength)."""
+    p = np.full((y.shape[1], x.shape[1]), 1 / y.shape[1])
+    for number in range(2, most, 3):
+        one = turned(p, x, y)
+        two = turned(one, x, y)
+        first, second = one - p, two - 2 * one + p
+        length = -np.linalg.norm(first) / max(np.linalg.norm(second), 1e-300)
+        tried = p - 2 * min(length, -1.0) * first + min(length, -1.0) ** 2 * second
+        tried = np.maximum(tried, 1e-300)
+        tried = tried / tried.sum(axis=0)
+        p = turned(tried if value(tried, x, y) <= value(two, x, y) else two, x, y)
+        if value(p, x, y) - best <= ABOVE:
+            return number + 1
+    return None
+
+
+def program(x, y):
+    import quadprog
+
+    (n, d), k = x.shape, y.shape[1]
+    sums = np.tile(np.eye(d), (k, 1))
+    sides = np.r_[np.ones(d), np.zeros(k * d)]
+    hessian, linear = np.kron(np.eye(k), x.T @ x / n), (y.T @ x / n).ravel()
+    return quadprog.solve_qp(hessian, linear, np.hstack([sums, np.eye(k * d)]), sides, d)
+
+
+def slsqp(x, y):
+    (n, d), k = x.shape, y.shape[1]
+    second, cross = x.T @ x / n, y.T @ x / n
+    return minimize(
+        lambda v: 0.5 * np.sum((v.reshape(k, d) @ second) * v.reshape(k, d)) - v @ cross.ravel(),
+        np.full(k * d, 1 / k),
+        jac=lambda v: (v.reshape(k, d) @ second - cross).ravel(),
+        bounds=[(0, 1)] * (k * d),
+        constraints={
+            "type": "eq",
+            "fun": lambda v: v.reshape(k, d).sum(axis=0) - 1,
+            "jac": lambda v: np.tile(np.eye(d), (1, k)),
+        },
+        method="SLSQP",
+        options={"maxiter": 300, "ftol": 1e-12},
+    )
+
+
+def compared(rows, width, most, repeats):
+    x, y = problem(rows, width)
+    even, ones = np.full((1, width, width), 1 / width), np.ones(rows)
+    print(f"\n{rows} x {width} x {width}")
+    for loss, others in (
+        ("kl", {"EM": em, "EM with SQUAREM": squarem}),
+        ("squared", {"SLSQP": slsqp, "quadprog": program}),
+    ):
+        best = minimise(LOSSES[loss](x, y, ones), even, 1e-14).value[0]
+        own, found = clocked(lambda: minimise(LOSSES[loss](x, y, ones), even, ABOVE), repeats)  # noqa: B023
+        print(f"{loss:<8}{'whorl':<18}{own * 1e3:>12.2f} ms  {found.steps[0]} steps")
+        for name, solve in others.items():
+            arguments = (x, y, best, most) if loss == "kl" else (x, y)
+            try:
+                spent, rounds = clocked(lambda: solve(*arguments), min(repeats, 3))  # noqa: B023
+            except ImportError:
+                print(f"{loss:<8}{name:<18} is not installed")
+                continue
+            told = "" if loss == "squared" else f"  {rounds or f'not within {most}'} rounds"
+            print(f"{loss:<8}{name:<18}{spent * 1e3:>12.2f} ms  {spent / own:6.1f} times{told}")
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--width", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=20_000, help="of EM at most")
+    given = timing.asked(parser, rows=500, width=4, rounds=200)
+    compared(212, 3, given.rounds, 20)
+    compared(given.rows, given.width, given.rounds, 1)
+    x, y = problem(212, 3)
+    for loss in LOSSES:
+        spent, _ = clocked(lambda: bootstrap(FlowRegressor(loss=loss), x, y), 3)  # noqa: B023
+        print(f"\n1000 refits of 212 x 3 x 3, {loss}: {spent:.2f} s")
+
+
+if __name__ == "__main__":
+    main()
