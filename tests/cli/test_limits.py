@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +16,10 @@ import pytest
 import whorl_cli
 from study.small import made, small, text
 from whorl.explorer import tables as drawn
-from whorl.ground import store
+from whorl.ground import reader, store
 from whorl.measured import intake
 from whorl.measured import tables as reading
-from whorl.study import cost, design, kinds, run
+from whorl.study import cost, kinds, run
 from whorl_cli import _memory
 
 GB = 10**9
@@ -176,7 +177,7 @@ def test_the_rows_of_an_estimate_are_those_of_the_tables(kind):
         for name, columns in tables.items()
         if name != "statistics"
     }
-    assert cost.rows(kind, p) == counted
+    assert kinds.get(kind).work(p).rows == counted
 
 
 def test_a_folder_whose_name_begins_with_a_dash_is_a_folder(copied, whorl):
@@ -202,23 +203,24 @@ def test_work_files_that_were_changed_are_computed_anew(change, sealed, tmp_path
     study = small("threshold")
     whole = run.run(study, tmp_path / "whole", registered={})["tables"]
     work = tmp_path / "changed" / run.WORK
-    for stage in run.threshold.stages(study.values()):
-        arrays = CHANGES[change](run.threshold.compute(study.values(), stage))
+    for stage in kinds.get("threshold").stages(study.values()):
+        arrays = CHANGES[change](kinds.get("threshold").compute(study.values(), stage))
         work.mkdir(parents=True, exist_ok=True)
         if sealed:
-            store.write_arrays(work / f"{stage}.npz", arrays, "another design")
+            store.write_arrays(work / f"{stage.name}.npz", arrays, "another design")
         else:
-            np.savez(work / f"{stage}.npz", **arrays)
+            np.savez(work / f"{stage.name}.npz", **arrays)
     assert run.run(study, tmp_path / "changed", registered={})["tables"] == whole
 
 
 def test_work_files_that_are_whole_are_kept(tmp_path, monkeypatch):
     study = small("threshold")
     work = tmp_path / "run" / run.WORK
-    for stage in run.threshold.stages(study.values()):
-        arrays = run.threshold.compute(study.values(), stage)
-        store.write_arrays(work / f"{stage}.npz", arrays, f"{study.sha256} False {stage}")
-    monkeypatch.setattr(run.threshold, "compute", lambda *_: pytest.fail("computed again"))
+    for stage in kinds.get("threshold").stages(study.values()):
+        arrays = kinds.get("threshold").compute(study.values(), stage)
+        store.write_arrays(work / f"{stage.name}.npz", arrays, f"{study.sha256} False {stage.name}")
+    fails = replace(kinds.get("threshold"), compute=lambda *_: pytest.fail("computed again"))
+    monkeypatch.setattr(kinds, "get", lambda _: fails)
     run.run(study, tmp_path / "run", registered={})
 
 
@@ -264,7 +266,7 @@ def test_the_page_of_the_studies_has_the_range_of_every_parameter():
 def test_the_security_page_states_every_limit():
     page = " ".join((DOCS / "SECURITY.md").read_text().split())
     limits = [
-        design.LARGEST,
+        reader.LARGEST,
         cost.ROWS,
         cost.DRAWS,
         cost.FORESEEN,
