@@ -328,7 +328,7 @@ def test_every_parameter_is_needed_and_no_other_is_taken(kind):
     source = text(kind)
     for name in kinds.get(kind).parameters.rules():
         without = re.sub(rf"^{name} = .*\n", "", source, count=1, flags=re.MULTILINE)
-        head = f"mine.toml, line {line_of(source, '[parameters]')}: a {kind} study must have the parameter {name}, but it is missing"
+        head = f"mine.toml, line {line_of(source, '[parameters]')}: a {kind} study must have the parameter {name} ({kinds.get(kind).parameters.helps()[name]}), but it is missing"
         assert refusal(without) == head
     more = source.replace("[parameters]", '[parameters]\nspin = { value = 1, origin = "own" }')
     assert refusal(more).startswith(

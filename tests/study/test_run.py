@@ -172,11 +172,11 @@ def test_programs_that_call_lapack_are_never_run_side_by_side(kind, tmp_path, mo
         return {}
 
     computing(monkeypatch, kind, compute)
-    monkeypatch.setattr(run, "judged", lambda kind, p, parts: {stage: {} for stage in parts})
+    monkeypatch.setattr(run, "judged", lambda kind, p, parts: {stage.name: {} for stage in parts})
     study = small(kind, depths=[4, 3, 2, 1])
-    assert list(run._tables(study, tmp_path, False, run.silent)) == kinds.get(kind).stages(
-        study.values()
-    )
+    stages = kinds.get(kind).stages(study.values())
+    made = run._tables(study, tmp_path, False, run.silent)
+    assert list(made) == [stage.name for stage in stages]
     assert max(most) == 1
 
 
@@ -193,7 +193,7 @@ def test_a_damaged_piece_of_work_is_computed_again(tmp_path, finished):
 
 def test_a_finished_run_is_kept_and_reports_its_progress(copied, monkeypatch):
     before, told = contents(copied), []
-    computing(monkeypatch, "threshold", None)
+    computing(monkeypatch, "threshold", lambda p, stage: pytest.fail("it is computed again"))
     verdicts = conduct(copied, progress=told.append)
     assert len(told) == run.pieces(small())
     assert verdicts == [json.loads((copied / "mine" / "verdict.json").read_text())]
@@ -381,22 +381,20 @@ def test_a_read_only_folder_ends_in_one_sentence_and_loses_nothing(finished):
 
 
 def test_numbers_that_are_not_finite_are_refused_by_name():
-    class Kind:
-        """A kind of study that measures nothing."""
-
-        tables = staticmethod(
-            lambda p, parts: {
-                "draws": {
-                    "draw": np.arange(2),
-                    "name": np.array(["a", "b"]),
-                    "auc": np.array([1.0, 2.0]),
-                }
-            }
-        )
-        statistics = staticmethod(lambda p, t: {"fine": 1, "empty": float("nan")})
-
+    tables = {
+        "draws": {
+            "draw": np.arange(2),
+            "name": np.array(["a", "b"]),
+            "auc": np.array([1.0, 2.0]),
+        }
+    }
+    kind = replace(
+        kinds.get("threshold"),
+        tables=lambda p, parts: tables,
+        statistics=lambda p, t: {"fine": 1, "empty": float("nan")},
+    )
     with pytest.raises(
         ValueError,
         match=r"^statistic empty must be finite, but it is not: the design leaves too little to measure it on$",
     ):
-        run.judged(Kind, None, {})
+        run.judged(kind, small().values(), {})

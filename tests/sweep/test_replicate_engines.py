@@ -16,7 +16,7 @@ def test_seeds_of_the_horizon_study_taken_together_give_what_each_gives_alone():
     study = small("horizon")
     together = replicate.statistics(study, False, [1, 2, 3])
     for seed, found in together.items():
-        assert found == replicate._named(run.compute(study, seed=seed))
+        assert found == run.named(run.compute(study, seed=seed)["statistics"])
 
 
 @pytest.mark.parametrize("kind", ["threshold", "horizon"])

@@ -17,9 +17,8 @@ ROWS = 100_000_000  # of all tables of a study together; the auditor has the sam
 DRAWS = 100_000_000  # numbers that a bootstrap draws
 FORESEEN = 10**11  # updates that are foreseen
 PROGRAM = 700 * 10**6  # bytes of Python, JAX and compiled programs
-TABLES = (
-    8  # times the bytes of all tables: arrays of the stages, tables, their sorted copies, Parquet
-)
+# times the bytes of all tables: arrays of the stages, tables, their sorted copies, Parquet
+TABLES = 8
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ def estimate(design: Design, quick: bool = False) -> Cost:
     rows = sum(work.rows.values())
     cells = sum(count * len(kind.columns[name]) for name, count in work.rows.items())
     seconds = 20 + work.per_program * work.programs + work.per_row * rows
-    seconds += 1e-7 * work.foreseen + 1e-7 * work.draws
+    seconds = seconds + 1e-7 * work.foreseen + 1e-7 * work.draws
     memory = PROGRAM + 8 * TABLES * cells + 24 * work.draws + work.memory
     return Cost(rows, work.draws, work.foreseen, seconds, memory, 2 * 10**6 + 10 * cells)
 

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from whorl.ground.reader import MISSING, Reader, Words, contents, lines, shown, toml
-from whorl.ground.rules import Rule, finite
+from whorl.ground.rules import finite
 from whorl.study import kinds
+from whorl.study.kind import Kind
 from whorl.study.parameters import Parameters
 
 ORIGINS = ("stated", "reading", "own")
@@ -136,11 +137,9 @@ class _DesignReader(Reader):
         self.only(given, sorted(known), "a design")
         name, title = self.named(given)
         kind = kinds.get(self.one_of(given, "kind", kinds.names()))
-        rules = kind.parameters.rules()
         expected = self.one_of(given, "expected", ("PASS", "FAIL")) if "expected" in given else None
-        parameters = self.parameters(kind.name, rules, self.table(given, "parameters"))
-        quick = self.table(given, "quick") if "quick" in given else {}
-        self.quick(kind.name, rules, quick)
+        parameters = self.parameters(kind, self.table(given, "parameters"))
+        quick = self.quick(kind, self.table(given, "quick") if "quick" in given else {})
         values = {name: entry["value"] for name, entry in parameters.items()}
         for table, force in (("parameters", values), ("quick", values | quick)):
             if wrong := kind.parameters(**force).together():
@@ -151,20 +150,18 @@ class _DesignReader(Reader):
         checked = tuple(self.gate(f"gates.{number}", gate) for number, gate in enumerate(gates))
         return Design(name, kind.name, title, expected, parameters, quick, checked, text)
 
-    def parameters(
-        self, kind: str, rules: dict[str, Rule], given: dict[str, Any]
-    ) -> dict[str, dict[str, Any]]:
+    def parameters(self, kind: Kind[Any, Any], given: dict[str, Any]) -> dict[str, dict[str, Any]]:
+        rules = kind.parameters.rules()
         for name in sorted(given.keys() - rules.keys()):
             others = Words(f"one is called {shown(name)}")
             raise self.refuse(
                 f"parameters.{name}",
-                f"the parameters of a {kind} study must be {', '.join(rules)}",
+                f"the parameters of a {kind.name} study must be {', '.join(rules)}",
                 others,
             )
         for name in sorted(rules.keys() - given.keys()):
-            raise self.refuse(
-                "parameters", f"a {kind} study must have the parameter {name}", MISSING
-            )
+            what = f"the parameter {name} ({kind.parameters.helps()[name]})"
+            raise self.refuse("parameters", f"a {kind.name} study must have {what}", MISSING)
         for name, entry in given.items():
             path = f"parameters.{name}"
             if (
@@ -181,15 +178,17 @@ class _DesignReader(Reader):
             self.value(name, entry["value"], rules[name], path)
         return given
 
-    def quick(self, kind: str, rules: dict[str, Rule], given: dict[str, Any]) -> None:
+    def quick(self, kind: Kind[Any, Any], given: dict[str, Any]) -> dict[str, Any]:
+        rules = kind.parameters.rules()
         for name, value in given.items():
             if name not in rules:
                 raise self.refuse(
                     f"quick.{name}",
-                    f"quick may change the parameters of a {kind} study",
+                    f"quick may change the parameters of a {kind.name} study",
                     Words(f"{shown(name)} is none"),
                 )
             self.value(name, value, rules[name], f"quick.{name}")
+        return given
 
     def gate(self, path: str, given: Any) -> Gate:
         keys = {"name", "statistic", "relation", "bound", "origin"}

@@ -20,6 +20,12 @@ def task(seed: int, family: int, concentration: float) -> tuple[np.ndarray, ...]
     return _kept(*drawn(3, 3, stream(seed, family, TASK), concentration=concentration))
 
 
+def tasks(seed: int, families: int, concentration: float) -> tuple[np.ndarray, np.ndarray]:
+    """Inputs and targets of all families, each (families, 6, 3)."""
+    x, y = zip(*(task(seed, one, concentration) for one in range(families)), strict=True)
+    return np.stack(x), np.stack(y)
+
+
 def _kept(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
     for array in arrays:
         array.flags.writeable = False
@@ -34,6 +40,14 @@ def softmax_layers(seed: int, family: int, depth: int, beta: float, floor: float
     return _construct.columns(
         beta * _logits(seed, family, depth), np.ones((3, 3), dtype=bool), floor
     )
+
+
+def softmax_networks(
+    seed: int, families: int, depth: int, betas: list[float], floor: float
+) -> np.ndarray:
+    """Such networks of all families and imbalances, (families * imbalances, depth, 3, 3)."""
+    at = [(family, beta) for family in range(families) for beta in betas]
+    return np.stack([softmax_layers(seed, family, depth, beta, floor) for family, beta in at])
 
 
 @lru_cache(maxsize=1 << 12)

@@ -12,20 +12,10 @@ from whorl.study.design import Design
 from whorl.study.lock import sources
 
 PACKAGES = ("jax", "jaxlib", "numpy", "scipy", "equinox", "pyarrow")
-DRAWING = (
-    "jinja2",
-    "matplotlib",
-    "mpltern",
-    "plotly",
-)  # with these versions figures and page can be made again, byte by byte
-BEARING = (
-    "whorl",
-    "sources",
-    "designs",
-    "quick",
-    "packages",
-    "device",
-)  # what a resumed run must share with the interrupted one
+# with these versions figures and page can be made again, byte by byte
+DRAWING = ("jinja2", "matplotlib", "mpltern", "plotly")
+# what a resumed run must share with the interrupted one
+BEARING = ("whorl", "sources", "designs", "quick", "packages", "device")
 
 
 def describe(designs: list[Design], quick: bool) -> dict[str, Any]:

@@ -46,6 +46,43 @@ def ordered(table: Table, *keys: str) -> Table:
     return {name: column[rows] for name, column in table.items()}
 
 
+def floats(values: Any) -> np.ndarray:
+    """Numbers of a design, some of which may be written as whole ones."""
+    return np.asarray(values, dtype=float)
+
+
+def places(depth: int) -> dict[str, range]:
+    """The keys of the weights of a network."""
+    return {"layer": range(depth), "row": range(3), "column": range(3)}
+
+
+def tasks(x: np.ndarray, y: np.ndarray, **key: Any) -> Table:
+    """The table of inputs and targets, (families, 6, 3)."""
+    sides = {"x": x, "y": y}
+    return product(**key, sample=range(6)) | {
+        f"{name}_{i}": side[:, :, i].ravel() for name, side in sides.items() for i in range(3)
+    }
+
+
+def weights(layers: Mapping[int, np.ndarray], **keys: Any) -> Table:
+    """The table of initial weights from those of every depth, (keys, depth, 3, 3).
+
+    The depth is the second key.
+    """
+    first, *rest = keys
+    parts = [
+        product(**{first: keys[first]}, depth=[n], **{key: keys[key] for key in rest}, **places(n))
+        | {"weight": values.ravel()}
+        for n, values in layers.items()
+    ]
+    return ordered(joined(parts), first, "depth", *rest, *places(1))
+
+
+def counts(tables: Tables, *names: str) -> dict[str, Any]:
+    """The statistics that say how many rows some tables have."""
+    return {f"rows.{name}": len(next(iter(tables[name].values()))) for name in names}
+
+
 def zero_sum(factor: np.ndarray) -> np.ndarray:
     """A factor (..., samples * 3, m) in zero-sum coordinates (..., samples * 2, m)."""
     *batch, rows, columns = factor.shape

@@ -2,6 +2,7 @@
 
 import operator
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 from whorl.study.design import Design, Gate
@@ -29,23 +30,11 @@ def evaluate(gate: Gate, statistics: dict[str, float]) -> dict[str, Any]:
         True
     """
     value = statistics.get(gate.statistic)
-    margin = (
-        None
-        if value is None
-        else {"<": gate.bound - value, ">": value - gate.bound, "=": -abs(value - gate.bound)}[
-            gate.relation[0]
-        ]
-    )
-    return {
-        "name": gate.name,
-        "statistic": gate.statistic,
-        "relation": gate.relation,
-        "bound": gate.bound,
-        "origin": gate.origin,
-        "value": value,
-        "margin": margin,
-        "passed": value is not None and bool(TESTS[gate.relation](value, gate.bound)),
-    }
+    if value is None:
+        return asdict(gate) | {"value": None, "margin": None, "passed": False}
+    inside = {"<": gate.bound - value, ">": value - gate.bound, "=": -abs(value - gate.bound)}
+    passed = bool(TESTS[gate.relation](value, gate.bound))
+    return asdict(gate) | {"value": value, "margin": inside[gate.relation[0]], "passed": passed}
 
 
 def verdict(design: Design, statistics: dict[str, float]) -> tuple[str, list[dict[str, Any]]]:

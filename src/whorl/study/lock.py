@@ -32,45 +32,40 @@ def sources(kind: str) -> dict[str, str]:
 
     Files of whorl are named from its folder, those of another package from the one that holds it.
     """
-    place, found = kinds.place(kind), {}
-    own = _file(place)
-    assert own is not None
-    files = (path for path in own.parent.rglob("*.py") if path not in map(own.with_name, SHOWN))
-    waiting = [JUDGE, *(_module(place, path.relative_to(own.parent)) for path in files)]
-    packages = {"whorl", place.partition(".")[0]}
+    place = kinds.place(kind)
+    folder, packages = _root(place), {"whorl", place.partition(".")[0]}
+    shown = [folder / name for name in SHOWN]
+    files = [path.relative_to(folder) for path in folder.rglob("*.py") if path not in shown]
+    waiting = [JUDGE, *(".".join([place, *path.with_suffix("").parts]) for path in files)]
+    found: dict[str, Path] = {}
     while waiting:
-        module = waiting.pop()
+        module = waiting.pop().removesuffix(".__init__")
         path = None if module in found else _file(module)
         if path is not None:
             found[module] = path
             waiting += _needed(module, path, packages)
-    return {name: meaning(text) for name, text in sorted(map(_named, found.items()))}
+    texts = {_key(module, path): path.read_text() for module, path in found.items()}
+    return {key: meaning(texts[key]) for key in sorted(texts)}
 
 
-def _named(entry: tuple[str, Path]) -> tuple[str, str]:
-    """The name of a source in a lock, and its text."""
-    top = entry[0].partition(".")[0]
-    base = _root(top) if top == "whorl" else _root(top).parent
-    return entry[1].relative_to(base).as_posix(), entry[1].read_text()
+def _key(module: str, path: Path) -> str:
+    """The name of a source in a lock."""
+    top = module.partition(".")[0]
+    return path.relative_to(ROOT if top == "whorl" else _root(top).parent).as_posix()
 
 
-def _module(package: str, path: Path) -> str:
-    """The name of the module in a file below a package."""
-    inside = path.parent if path.name == "__init__.py" else path.with_suffix("")
-    return ".".join([package, *inside.parts])
-
-
-def _root(top: str) -> Path:
+def _root(package: str) -> Path:
     """The folder of a package."""
+    top, *inside = package.split(".")
     found = None if top == "whorl" else find_spec(top)
-    return ROOT if found is None or found.origin is None else Path(found.origin).parent
+    base = ROOT if found is None or found.origin is None else Path(found.origin).parent
+    return base.joinpath(*inside)
 
 
 def _file(module: str) -> Path | None:
     """The source of a module or package, if it has one."""
-    top, *inside = module.split(".")
-    place = _root(top).joinpath(*inside)
-    files = (place / "__init__.py", *([place.with_suffix(".py")] if inside else []))
+    place = _root(module)
+    files = (place / "__init__.py", place.with_name(f"{place.name}.py"))
     return next((path for path in files if path.is_file()), None)
 
 
@@ -137,23 +132,13 @@ def _imports(source: str, package: str) -> list[tuple[str, str]]:
 
 @cache
 def _acts(source: str) -> bool:
-    """Whether a package does more than to say what it is and to import."""
-    quiet = (ast.Import, ast.ImportFrom)
-    return any(
-        not isinstance(node, quiet) and not _spoken(node) and not _dunder(node)
-        for node in ast.parse(source).body
-    )
-
-
-def _spoken(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-
-
-def _dunder(node: ast.stmt) -> bool:
-    targets = node.targets if isinstance(node, ast.Assign) else []
-    return bool(targets) and all(
-        isinstance(one, ast.Name) and one.id.startswith("__") for one in targets
-    )
+    """Whether a package does more than say what it is, import, and set names like `__all__`."""
+    for node in ast.parse(source).body:
+        spoken = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        named = isinstance(node, ast.Assign) and ast.unparse(node).startswith("__")
+        if not (spoken or named or isinstance(node, ast.Import | ast.ImportFrom)):
+            return True
+    return False
 
 
 def lock(design: Design) -> dict[str, Any]:

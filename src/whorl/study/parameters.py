@@ -7,6 +7,8 @@ estimate of costs and the pages read the rules from its fields.
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+import numpy as np
+
 from whorl.ground.rules import (
     BETAS,
     CHUNK,
@@ -46,6 +48,11 @@ class Parameters:
         """The rule of every parameter, in the order of the fields."""
         return {one.name: one.metadata["rule"] for one in fields(cls)}
 
+    @classmethod
+    def helps(cls) -> dict[str, str]:
+        """What every parameter means, in one line."""
+        return {one.name: one.metadata["help"] for one in fields(cls)}
+
     def together(self) -> Fault | None:
         """What is wrong where parameters that are good one by one do not fit together."""
         return None
@@ -81,6 +88,12 @@ class Coupled(Common):
     def updates(self) -> int:
         """Updates of a trajectory: every epoch shows three vertices and three mixtures."""
         return 6 * self.epochs
+
+    @property
+    def conditions(self) -> dict[str, Any]:
+        """The keys of a condition and their values."""
+        betas, scales = (np.asarray(values, dtype=float) for values in (self.betas, self.scales))
+        return {"depth": self.depths, "beta": betas, "scale": scales}
 
     @property
     def chunk_bytes(self) -> int:

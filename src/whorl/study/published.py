@@ -33,9 +33,9 @@ class Number:
     printed: str
     kind: str
     where: str
-    bound: float | None
-    roundoff: bool
-    note: str
+    bound: float | None = None
+    roundoff: bool = True
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -76,19 +76,10 @@ def numbers() -> tuple[Number, ...]:
     """
     places = {study: kinds.file(study, "published.toml") for study in kinds.names()}
     return tuple(
-        Number(
-            study,
-            r["statistic"],
-            r["printed"],
-            r["class"],
-            r["where"],
-            r.get("bound"),
-            r.get("roundoff", True),
-            r.get("note", ""),
-        )
+        Number(study=study, kind=row.pop("class"), **row)
         for study, place in places.items()
         if place.is_file()
-        for r in tomllib.loads(place.read_text())["numbers"]
+        for row in tomllib.loads(place.read_text())["numbers"]
     )
 
 
@@ -133,19 +124,8 @@ def compare(number: Number, value: float | None) -> Comparison:
 def _line(
     number: Number, here: str, verdict: str, agrees: bool, at: float | None = None
 ) -> Comparison:
-    where, note = number.where, number.note
-    return Comparison(
-        number.study,
-        number.statistic,
-        number.printed,
-        here,
-        number.kind,
-        verdict,
-        agrees,
-        at,
-        where,
-        note,
-    )
+    first = (number.study, number.statistic, number.printed, here, number.kind)
+    return Comparison(*first, verdict, agrees, at, number.where, number.note)
 
 
 def percentile(value: float, among: np.ndarray) -> float:

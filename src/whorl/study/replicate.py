@@ -19,23 +19,17 @@ from whorl.ground.engines import Engine
 from whorl.ground.rules import SEED
 from whorl.study import kinds, run
 from whorl.study.design import Design, parse
-from whorl.study.frames import Tables
 
 Statistics = dict[str, float]
+COLUMNS = (
+    ("seed", pa.int64(), "root seed of the study"),
+    ("statistic", pa.string(), "name, as in the study's statistics"),
+    ("value", pa.float64(), "value under that seed"),
+)
 SCHEMA = pa.schema(
     [
-        pa.field(
-            "seed", pa.int64(), nullable=False, metadata={"description": "root seed of the study"}
-        ),
-        pa.field(
-            "statistic",
-            pa.string(),
-            nullable=False,
-            metadata={"description": "name, as in the study's statistics"},
-        ),
-        pa.field(
-            "value", pa.float64(), nullable=False, metadata={"description": "value under that seed"}
-        ),
+        pa.field(name, kind, nullable=False, metadata={"description": words})
+        for name, kind, words in COLUMNS
     ]
 )
 KEEP = 20  # seeds between two writes
@@ -148,21 +142,17 @@ def statistics(
     `begin` numbers the stage that comes first.
     """
     seeds = list(seeds)
-    kind = kinds.get(design.kind)
+    kind, judged = kinds.get(design.kind), None
     if kind.many is not None and len(seeds) > 1:
         each = [design.values(quick, seed=seed) for seed in seeds]
         try:
             made = kind.many(each, run.rotated(kind.stages(each[0]), begin))
-            judged = (run.judged(kind, p, parts) for p, parts in zip(each, made, strict=True))
-            return dict(zip(seeds, map(_named, judged), strict=True))
+            judged = [run.judged(kind, p, parts) for p, parts in zip(each, made, strict=True)]
         except ValueError:  # of one seed, it does not say which: alone, each answers for itself
-            pass
-    return {seed: _named(run.compute(design, quick, begin=begin, seed=seed)) for seed in seeds}
-
-
-def _named(tables: Tables) -> Statistics:
-    found = tables["statistics"]
-    return dict(zip(found["name"].tolist(), found["value"].tolist(), strict=True))
+            judged = None
+    if judged is None:
+        judged = [run.compute(design, quick, begin=begin, seed=seed) for seed in seeds]
+    return {seed: run.named(t["statistics"]) for seed, t in zip(seeds, judged, strict=True)}
 
 
 def _checked(seed: int) -> int:
@@ -173,41 +163,28 @@ def _checked(seed: int) -> int:
 
 
 def _held(path: Path, design: Design, quick: bool) -> dict[int, Statistics]:
+    def refused(rule: str) -> ValueError:
+        return ValueError(f"{path} must {rule}: remove it or name another file")
+
     if not path.exists():
         return {}
     try:
         table = pq.ParquetFile(path).read()
         table.validate(full=True)  # names that are no text, among others
     except (pa.ArrowException, OSError, UnicodeDecodeError) as wrong:
-        raise ValueError(
-            f"{path} must be a table of replicates, but it cannot be read: remove it or name "
-            "another file"
-        ) from wrong
+        raise refused("be a table of replicates, but it cannot be read") from wrong
     about = table.schema.metadata or {}
     if about.get(b"design") != design.sha256.encode() or about.get(b"quick") != str(quick).encode():
-        raise ValueError(
-            f"{path} must hold replicates of this design, but it was made from another: remove it "
-            "or name another file"
-        )
-    if list(zip(table.schema.names, table.schema.types, strict=True)) != list(
-        zip(SCHEMA.names, SCHEMA.types, strict=True)
-    ):
-        raise ValueError(
-            f"{path} must have the columns {', '.join(SCHEMA.names)}, but it has others: remove it "
-            "or name another file"
-        )
+        raise refused("hold replicates of this design, but it was made from another")
+    if (table.schema.names, table.schema.types) != (SCHEMA.names, SCHEMA.types):
+        raise refused(f"have the columns {', '.join(SCHEMA.names)}, but it has others")
     rows: dict[int, Statistics] = {}
-    for seed, name, value in zip(
-        *(table[column].to_pylist() for column in SCHEMA.names), strict=True
-    ):
-        rows.setdefault(seed, {})[name] = value
+    for row in table.to_pylist():
+        rows.setdefault(row["seed"], {})[row["statistic"]] = row["value"]
     if len({frozenset(found) for found in rows.values()}) > 1 or any(
         column.null_count for column in table
     ):
-        raise ValueError(
-            f"{path} must have the same statistics for every seed, but some are missing: remove it "
-            "or name another file"
-        )
+        raise refused("have the same statistics for every seed, but some are missing")
     return rows
 
 

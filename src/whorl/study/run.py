@@ -92,14 +92,7 @@ def run(
         name: _stored(kinds.get(design.kind), name, table, folder / "tables", csv)
         for name, table in tables.items()
     }
-    statistics = dict(
-        zip(
-            tables["statistics"]["name"].tolist(),
-            tables["statistics"]["value"].tolist(),
-            strict=True,
-        )
-    )
-    result, seen = gates.verdict(design, statistics)
+    result, seen = gates.verdict(design, named(tables["statistics"]))
     reason = lock.why_unregistered(design, registered, quick)
     verdict = {
         "study": design.name,
@@ -177,6 +170,11 @@ def judged(kind: Kind[Any, Any], p: Parameters, parts: Parts) -> Tables:
     return tables | {
         "statistics": {"name": np.array(list(found)), "value": np.array(list(found.values()))}
     }
+
+
+def named(statistics: Table) -> dict[str, float]:
+    """The statistics by their names."""
+    return dict(zip(statistics["name"].tolist(), statistics["value"].tolist(), strict=True))
 
 
 def _check_finite(what: str, values: np.ndarray) -> None:

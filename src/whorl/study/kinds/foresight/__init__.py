@@ -5,7 +5,7 @@ otherwise. One stage for every arm, horizon and depth, and one for every compara
 """
 
 from whorl.study.kind import Arrays, Kind
-from whorl.study.kinds.foresight import arms, comparators, cost, statistics, tables
+from whorl.study.kinds.foresight import arms, comparators, cost, tables
 from whorl.study.kinds.foresight.arms import Call
 from whorl.study.kinds.foresight.columns import COLUMNS
 from whorl.study.kinds.foresight.comparators import LEARNERS, Compared
@@ -28,6 +28,6 @@ KIND = Kind(
     stages=_stages,
     compute=_compute,
     tables=tables.tables,
-    statistics=statistics.statistics,
+    statistics=tables.statistics,
     work=cost.work,
 )

@@ -1,6 +1,7 @@
 """The arms of the foresight study: what is chosen from, and what spoils the choice."""
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -18,6 +19,8 @@ from whorl.study.kinds.foresight import draws
 from whorl.study.kinds.foresight.parameters import Foresight
 from whorl.systems.layered import Network
 
+Problem = tuple[Network, np.ndarray, np.ndarray, np.ndarray]  # and inputs, targets, order
+NETWORK = ("trial", "depth", "beta")  # the keys that a network is drawn for
 MAIN = ("turns", "halves", "quarters", "random", "straight")
 
 
@@ -83,16 +86,9 @@ def calls(p: Foresight) -> list[Call]:
 
 def keys(p: Foresight, call: Call) -> Table:
     """The rows of one call, trials varying fastest."""
-    betas, scales = (np.asarray(values, dtype=float) for values in (p.betas, p.scales))
-    return frames.product(
-        arm=[call.arm.name],
-        horizon=[call.horizon],
-        width=[call.arm.width],
-        depth=[call.depth],
-        beta=betas,
-        scale=scales,
-        trial=range(call.arm.trials),
-    )
+    arm = {"arm": [call.arm.name], "horizon": [call.horizon], "width": [call.arm.width]}
+    here = p.conditions | {"depth": [call.depth], "trial": range(call.arm.trials)}
+    return frames.product(**arm, **here)
 
 
 def compute(p: Foresight, call: Call) -> Arrays:
@@ -100,9 +96,8 @@ def compute(p: Foresight, call: Call) -> Arrays:
     rows, arm = keys(p, call), call.arm
     nets, x, y, order = _wide(p, rows) if arm.width != 3 else narrow(p, rows)
     policy = _policy(p, arm, rows, None if call.horizon < 0 else call.horizon)
-    turns = np.ones(
-        order.shape, dtype=int
-    )  # both senses are among the actions: the schedule need not name one
+    # both senses are among the actions: the schedule need not name one
+    turns = np.ones(order.shape, dtype=int)
     made = train_many(
         nets, x, y, policy=policy, schedule=order, turns=turns, record=True, chunk=p.chunk
     )
@@ -124,43 +119,32 @@ def _smallest(made: Ensemble) -> np.ndarray:
     return np.min([layer.min(axis=(1, 2)) for layer in layers], axis=0)
 
 
-def _by_trial(rows: Table, make: Any) -> np.ndarray:
-    """What belongs to a trial, for every row."""
-    made = {trial: make(trial) for trial in np.unique(rows["trial"]).tolist()}
-    return np.stack([made[trial] for trial in rows["trial"].tolist()])
+def _each(rows: Table, make: Callable[..., np.ndarray], *keys: str) -> np.ndarray:
+    """What belongs to a trial, or to other keys, for every row."""
+    at = list(zip(*(rows[key].tolist() for key in keys or ("trial",)), strict=True))
+    made = {one: make(*one) for one in dict.fromkeys(at)}
+    return np.stack([made[one] for one in at])
 
 
-def narrow(p: Foresight, rows: Table) -> tuple[Network, np.ndarray, np.ndarray, np.ndarray]:
-    """Networks of width three with their data and orders, one a row."""
-    at = list(
-        zip(rows["trial"].tolist(), rows["depth"].tolist(), rows["beta"].tolist(), strict=True)
-    )
-    layers = {key: softmax_layers(p.seed, *key, p.floor) for key in dict.fromkeys(at)}
+def narrow(p: Foresight, rows: Table) -> Problem:
+    """Networks of width three with their data and orders, one per row."""
+    layers = _each(rows, lambda t, d, b: softmax_layers(p.seed, t, d, b, p.floor), *NETWORK)
     x, y = (
-        _by_trial(rows, lambda trial, part=part: task(p.seed, trial, p.concentration)[part])
-        for part in (0, 1)
+        _each(rows, lambda trial, side=side: task(p.seed, trial, p.concentration)[side])
+        for side in (0, 1)
     )
-    return (
-        stacked(np.stack([layers[key] for key in at])),
-        x,
-        y,
-        _by_trial(rows, lambda t: shown(p.seed, t, p.epochs)),
-    )
+    return stacked(layers), x, y, _each(rows, lambda trial: shown(p.seed, trial, p.epochs))
 
 
-def _wide(p: Foresight, rows: Table) -> tuple[Network, np.ndarray, np.ndarray, np.ndarray]:
-    at = zip(rows["trial"].tolist(), rows["depth"].tolist(), rows["beta"].tolist(), strict=True)
-    layers = [
-        draws.wide_layers(p.seed, trial, p.wide, depth, beta, p.floor) for trial, depth, beta in at
-    ]
-    drawn = {
-        trial: draws.wide(p.seed, trial, p.wide, p.concentration, p.epochs)
-        for trial in range(p.wide_trials)
-    }
+def _wide(p: Foresight, rows: Table) -> Problem:
+    wide = p.wide, p.floor
+    layers = _each(rows, lambda t, d, b: draws.wide_layers(p.seed, t, d, b, *wide), *NETWORK)
+    given = p.concentration, p.epochs
     x, y, order = (
-        np.stack([drawn[trial][part] for trial in rows["trial"].tolist()]) for part in range(3)
+        _each(rows, lambda trial, part=part: draws.wide(p.seed, trial, p.wide, *given)[part])
+        for part in range(3)
     )
-    return stacked(np.stack(layers)), x, y, order
+    return stacked(layers), x, y, order
 
 
 def _policy(p: Foresight, arm: Arm, rows: Table, horizon: int | None) -> Rollout:
@@ -169,13 +153,13 @@ def _policy(p: Foresight, arm: Arm, rows: Table, horizon: int | None) -> Rollout
     actions = {"halves": steps(*p.halves), "quarters": steps(*p.quarters)}.get(arm.name, TURNS)
     spoilt: Arrays = {}
     if arm.name == "random":
-        spoilt["angles"] = _by_trial(rows, lambda trial: draws.angles(p.seed, trial, p.updates))
+        spoilt["angles"] = _each(rows, lambda trial: draws.angles(p.seed, trial, p.updates))
     elif arm.name == "straight":
         spoilt["angles"] = np.zeros((len(rows["trial"]), p.updates))
     elif arm.name == "wrong_schedule":
-        spoilt["foreseen"] = _by_trial(rows, lambda trial: draws.foreseen(p.seed, trial, p.epochs))
+        spoilt["foreseen"] = _each(rows, lambda trial: draws.foreseen(p.seed, trial, p.epochs))
     elif arm.noise:
-        spoilt["errors"] = arm.noise * _by_trial(
+        spoilt["errors"] = arm.noise * _each(
             rows, lambda trial: draws.readings(p.seed, trial, p.updates)
         )
     with jax.ensure_compile_time_eval():

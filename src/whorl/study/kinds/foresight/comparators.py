@@ -59,19 +59,13 @@ def multiple(p: Foresight, horizon: int) -> int:
 
 def compute(p: Foresight, stage: Compared) -> Arrays:
     """The final losses of one learner at one depth, (horizons, rows)."""
-    betas, scales = (np.asarray(values, dtype=float) for values in (p.betas, p.scales))
-    rows = product(depth=[stage.depth], beta=betas, scale=scales, trial=range(p.trials))
+    rows = product(**p.conditions | {"depth": [stage.depth], "trial": range(p.trials)})
     make = {"longer": _longer, "finer": _finer, "full_batch": _full_batch}[stage.learner]
     return {"final": make(p, rows)}
 
 
 def _native(
-    p: Foresight,
-    rows: Table,
-    order: np.ndarray,
-    scale: np.ndarray,
-    marks: list[int],
-    every: int,
+    p: Foresight, rows: Table, order: np.ndarray, scale: np.ndarray, marks: list[int], every: int
 ) -> np.ndarray:
     """Losses of native learners after the numbers of updates in `marks`, (marks, rows).
 

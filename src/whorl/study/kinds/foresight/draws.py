@@ -36,7 +36,7 @@ def wide(
 
 
 def wide_layers(
-    seed: int, trial: int, width: int, depth: int, beta: float, floor: float
+    seed: int, trial: int, depth: int, beta: float, width: int, floor: float
 ) -> np.ndarray:
     """A network of any width with columns softmax(beta z) and a uniform share."""
     logits = stream(seed, trial, WIDE, COLUMNS, depth).standard_normal((depth, width, width))

@@ -1,15 +1,16 @@
-"""The tables of the foresight study: gaps, advantages, pay-offs and comparisons."""
+"""The tables and statistics of the foresight study."""
 
+import math
 from typing import Any
 
 import numpy as np
 
 from whorl.ledger import TERMS
 from whorl.study import bootstrap, frames
-from whorl.study.draws import order, softmax_layers, task
+from whorl.study.draws import order, softmax_networks, tasks
 from whorl.study.frames import Parts, Table, Tables, exact_sum
 from whorl.study.kinds.foresight import arms, comparators, draws
-from whorl.study.kinds.foresight.arms import MAIN
+from whorl.study.kinds.foresight.arms import MAIN, label
 from whorl.study.kinds.foresight.comparators import LEARNERS, Compared
 from whorl.study.kinds.foresight.parameters import Foresight
 
@@ -33,31 +34,11 @@ def tables(p: Foresight, parts: Parts) -> Tables:
 
 def _drawn_tables(p: Foresight) -> Tables:
     trials, updates = range(p.trials), p.updates
-    x, y = (
-        np.stack(part)
-        for part in zip(*(task(p.seed, trial, p.concentration) for trial in trials), strict=True)
-    )
-    tasks = frames.product(trial=trials, sample=range(6))
-    tasks |= {
-        f"{name}_{i}": rows[:, :, i].ravel()
-        for name, rows in (("x", x), ("y", y))
-        for i in range(3)
+    x, y = tasks(p.seed, p.trials, p.concentration)
+    layers = {
+        depth: softmax_networks(p.seed, p.trials, depth, p.betas, p.floor)
+        for depth in [*p.depths, p.deep]
     }
-    depths = list(dict.fromkeys([*p.depths, p.deep]))
-    weights = [
-        frames.product(
-            trial=[trial],
-            depth=[depth],
-            beta=[float(beta)],
-            layer=range(depth),
-            row=range(3),
-            column=range(3),
-        )
-        | {"weight": softmax_layers(p.seed, trial, depth, beta, p.floor).ravel()}
-        for trial in trials
-        for depth in depths
-        for beta in p.betas
-    ]
     drawn = {"sample": order, "foreseen": draws.foreseen}
     schedule = frames.product(trial=trials, update=range(updates))
     schedule |= {
@@ -70,8 +51,8 @@ def _drawn_tables(p: Foresight) -> Tables:
         [draws.readings(p.seed, trial, updates).ravel() for trial in trials]
     )
     return {
-        "tasks": tasks,
-        "weights": frames.joined(weights),
+        "tasks": frames.tasks(x, y, trial=trials),
+        "weights": frames.weights(layers, trial=trials, beta=frames.floats(p.betas)),
         "schedule": schedule,
         "readings": readings,
     }
@@ -98,14 +79,14 @@ def _trajectories(p: Foresight, parts: Parts) -> Tables:
     return {"trajectories": {"trajectory": number} | keys | seen | derived, "choices": choices}
 
 
-def bounds(p: Foresight, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _bounds(p: Foresight, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The ends of the 95 % interval of the mean of every row, trials resampled together."""
     rows = bootstrap.resampled(p.bootstrap_seed, values.shape[1], p.resamples)
     ends = np.array([bootstrap.interval(one[rows].mean(axis=1)) for one in values])
     return ends[:, 0], ends[:, 1]
 
 
-def mean(values: np.ndarray) -> np.ndarray:
+def _mean(values: np.ndarray) -> np.ndarray:
     """Means along the last axis, from correctly rounded sums."""
     return exact_sum(values) / values.shape[-1]
 
@@ -115,20 +96,20 @@ def _conditions(p: Foresight, rows: Table) -> Table:
     for arm in arms.arms(p):
         here = rows["arm"] == arm.name
         part = {name: values[here].reshape(-1, arm.trials) for name, values in rows.items()}
-        lower, upper = bounds(p, part["gap"])
+        lower, upper = _bounds(p, part["gap"])
         updates = p.epochs * (arm.width + 3)
         keys = {
             name: part[name][:, 0] for name in ("arm", "horizon", "width", "depth", "beta", "scale")
         }
         found = {
-            "native": mean(part["native"]),
-            "gap": mean(part["gap"]),
+            "native": _mean(part["native"]),
+            "gap": _mean(part["gap"]),
             "lower": lower,
             "upper": upper,
         }
         found |= {"pays": (upper < 0).astype(np.int64), "behind": (part["gap"] > 0).sum(axis=1)}
         found["departed"] = part["departed"].sum(axis=1) / (arm.trials * updates)
-        tables.append(keys | found | {name: mean(part[name]) for name in TERMS})
+        tables.append(keys | found | {name: _mean(part[name]) for name in TERMS})
     return frames.joined(tables)
 
 
@@ -138,22 +119,13 @@ def _main(p: Foresight, rows: Table, name: str) -> np.ndarray:
     return rows[name][:count].reshape(len(MAIN), len(p.horizons), -1, p.trials)
 
 
-def _condition_keys(p: Foresight, **before: Any) -> Table:
-    return frames.product(
-        **before,
-        depth=p.depths,
-        beta=np.asarray(p.betas, dtype=float),
-        scale=np.asarray(p.scales, dtype=float),
-    )
-
-
 def _advantages(p: Foresight, rows: Table) -> Table:
     final = _main(p, rows, "final")
     gain = (final[1:] - final[:1]).reshape(-1, p.trials)
-    lower, upper = bounds(p, gain)
-    keys = _condition_keys(p, control=MAIN[1:], horizon=p.horizons)
+    lower, upper = _bounds(p, gain)
+    keys = frames.product(control=MAIN[1:], horizon=p.horizons, **p.conditions)
     return keys | {
-        "advantage": mean(gain),
+        "advantage": _mean(gain),
         "lower": lower,
         "upper": upper,
         "claimed": (lower > 0).astype(np.int64),
@@ -161,20 +133,15 @@ def _advantages(p: Foresight, rows: Table) -> Table:
 
 
 def _payoff(p: Foresight, conditions: Table) -> Table:
-    places = len(p.depths) * len(p.betas) * len(p.scales)
-    pays = (
-        conditions["pays"][: len(MAIN) * len(p.horizons) * places]
-        .reshape(len(MAIN), len(p.horizons), places)
-        .swapaxes(1, 2)
-        == 1
-    )
+    shape = len(MAIN), len(p.horizons), len(p.depths) * len(p.betas) * len(p.scales)
+    pays = conditions["pays"][: math.prod(shape)].reshape(shape).swapaxes(1, 2) == 1
     onward = np.logical_and.accumulate(pays[..., ::-1], axis=-1)[..., ::-1]
     horizons = np.array(p.horizons)
     first = [
         np.where(good.any(axis=-1), horizons[good.argmax(axis=-1)], NONE).ravel()
         for good in (pays, onward)
     ]
-    return _condition_keys(p, arm=MAIN) | {"first": first[0], "onward": first[1]}
+    return frames.product(arm=MAIN, **p.conditions) | {"first": first[0], "onward": first[1]}
 
 
 def _comparisons(p: Foresight, parts: Parts, rows: Table) -> Tables:
@@ -183,20 +150,91 @@ def _comparisons(p: Foresight, parts: Parts, rows: Table) -> Tables:
         for depth in p.depths
     ]
     final = np.concatenate(by_depth, axis=2)  # learner, horizon, (depth, beta, scale, trial)
-    keys = {"learner": LEARNERS, "horizon": p.horizons}
-    betas, scales = (np.asarray(values, dtype=float) for values in (p.betas, p.scales))
-    comparator = frames.product(
-        **keys, depth=p.depths, beta=betas, scale=scales, trial=range(p.trials)
-    ) | {"final": final.ravel()}
+    keys = {"learner": LEARNERS, "horizon": p.horizons} | p.conditions
+    comparator = frames.product(**keys, trial=range(p.trials))
+    comparator["final"] = final.ravel()
     final = final.reshape(len(LEARNERS), len(p.horizons), -1, p.trials)
     gap = final - _main(p, rows, "native")[:1]
     advantage = (final - _main(p, rows, "final")[:1]).reshape(-1, p.trials)
-    lower, upper = bounds(p, advantage)
+    lower, upper = _bounds(p, advantage)
     found = {
-        "gap": mean(gap.reshape(-1, p.trials)),
-        "advantage": mean(advantage),
+        "gap": _mean(gap.reshape(-1, p.trials)),
+        "advantage": _mean(advantage),
         "lower": lower,
         "upper": upper,
     }
     found["share"] = (advantage < 0).sum(axis=1) / p.trials
-    return {"comparators": comparator, "comparisons": _condition_keys(p, **keys) | found}
+    return {"comparators": comparator, "comparisons": frames.product(**keys) | found}
+
+
+def statistics(p: Foresight, t: Tables) -> dict[str, Any]:
+    """Every number that a gate or the report speaks of."""
+    rows = t["trajectories"]
+    found = frames.counts(t, "trajectories", "choices", "conditions")
+    true = np.isin(rows["arm"], [arm.name for arm in arms.arms(p) if arm.true]) & (
+        rows["horizon"] < 0
+    )
+    if true.any():
+        found["rollout.worst"] = rows["gap"][true].max()
+    found["closure.max"], found["weight.min"] = rows["closure"].max(), rows["smallest"].min()
+    found["native.difference"] = _native_difference(rows)
+    for horizon, foresight in zip(p.horizons, t["costs"]["foresight"], strict=True):
+        found[f"cost.{label(horizon)}"] = foresight / (p.updates)
+    found |= _gaps(p, t) | _counts(p, t)
+    return found
+
+
+def _native_difference(rows: Table) -> float:
+    """The largest difference of the native losses between trajectories that share width, condition
+    and trial.
+    """
+    keys = np.stack(
+        [rows[name].astype(float) for name in ("width", "depth", "beta", "scale", "trial")]
+    )
+    _, group = np.unique(keys, axis=1, return_inverse=True)
+    high, low = np.full(group.max() + 1, -np.inf), np.full(group.max() + 1, np.inf)
+    np.maximum.at(high, group.ravel(), rows["native"])
+    np.minimum.at(low, group.ravel(), rows["native"])
+    return float((high - low).max())
+
+
+def _gaps(p: Foresight, t: Tables) -> dict[str, Any]:
+    """For every arm and horizon.
+
+    The conditions in which it pays, and the gap over all conditions with its interval.
+    """
+    found: dict[str, Any] = {}
+    rows, conditions = t["trajectories"], t["conditions"]
+    for arm in arms.arms(p):
+        for horizon in arm.horizons:
+            name = f"{arm.name}.{label(horizon)}"
+            here = (rows["arm"] == arm.name) & (rows["horizon"] == horizon)
+            by_trial = _mean(rows["gap"][here].reshape(-1, arm.trials).T)
+            lower, upper = _bounds(p, by_trial[None])
+            found[f"pays.{name}"] = conditions["pays"][
+                (conditions["arm"] == arm.name) & (conditions["horizon"] == horizon)
+            ].sum()
+            found |= {
+                f"gap.{name}": by_trial.mean(),
+                f"gap.{name}.lower": lower[0],
+                f"gap.{name}.upper": upper[0],
+            }
+    return found
+
+
+def _counts(p: Foresight, t: Tables) -> dict[str, Any]:
+    """Conditions in which turning wins against a control or a comparator, and in which it loses, as
+    the bounds say.
+    """
+    found: dict[str, Any] = {}
+    for table, key, names in (
+        ("advantages", "control", MAIN[1:]),
+        ("comparisons", "learner", LEARNERS),
+    ):
+        rows = t[table]
+        for name in names:
+            for horizon in p.horizons:
+                here = (rows[key] == name) & (rows["horizon"] == horizon)
+                found[f"against.{name}.{label(horizon)}.wins"] = np.sum(rows["lower"][here] > 0)
+                found[f"against.{name}.{label(horizon)}.loses"] = np.sum(rows["upper"][here] < 0)
+    return found

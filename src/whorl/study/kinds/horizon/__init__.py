@@ -4,7 +4,7 @@ Coupled pairs under two policies, their accounts, and what the gap to the native
 """
 
 from whorl.study.kind import Kind
-from whorl.study.kinds.horizon import compute, cost, statistics, tables
+from whorl.study.kinds.horizon import compute, cost, tables
 from whorl.study.kinds.horizon.columns import COLUMNS
 from whorl.study.parameters import Coupled
 
@@ -15,7 +15,7 @@ KIND = Kind(
     stages=compute.stages,
     compute=compute.compute,
     tables=tables.tables,
-    statistics=statistics.statistics,
+    statistics=tables.statistics,
     work=cost.work,
     many=compute.many,
 )

@@ -91,10 +91,10 @@ def many(each: Sequence[Coupled], stages: Sequence[Stage]) -> list[dict[Stage, A
 def drawn(p: Coupled) -> tuple[np.ndarray, ...]:
     """Inputs, targets, order and turns of every trial."""
     trials = range(p.trials)
-    x, y = zip(*(draws.task(p.seed, trial, p.concentration) for trial in trials), strict=True)
+    x, y = draws.tasks(p.seed, p.trials, p.concentration)
     order = np.stack([draws.order(p.seed, trial, p.epochs) for trial in trials])
     turns = np.stack([draws.turns(p.seed, trial, order.shape[1]) for trial in trials])
-    return np.stack(x), np.stack(y), order, turns
+    return x, y, order, turns
 
 
 def _cases(p: Coupled) -> list[np.ndarray]:
@@ -105,10 +105,5 @@ def _cases(p: Coupled) -> list[np.ndarray]:
 
 def _starts(each: Sequence[Coupled], depth: int) -> np.ndarray:
     """The networks of all seeds, over trial, imbalance and flip."""
-    layers = [
-        draws.softmax_layers(p.seed, trial, depth, beta, p.floor)
-        for p in each
-        for trial in range(p.trials)
-        for beta in p.betas
-    ]
-    return np.repeat(np.stack(layers), 2, axis=0)
+    layers = [draws.softmax_networks(p.seed, p.trials, depth, p.betas, p.floor) for p in each]
+    return np.repeat(np.concatenate(layers), 2, axis=0)

@@ -4,7 +4,7 @@ Response identities, ranks, rotational modes, reciprocal trajectories, and the t
 """
 
 from whorl.study.kind import Kind
-from whorl.study.kinds.structural import compute, cost, statistics, tables
+from whorl.study.kinds.structural import compute, cost, tables
 from whorl.study.kinds.structural.columns import COLUMNS
 from whorl.study.kinds.structural.parameters import Structural
 
@@ -15,7 +15,7 @@ KIND = Kind(
     stages=compute.stages,
     compute=compute.compute,
     tables=tables.tables,
-    statistics=statistics.statistics,
+    statistics=tables.statistics,
     work=cost.work,
     alone=True,
 )

@@ -15,15 +15,20 @@ import numpy as np
 from whorl.baseline import gauss_newton
 from whorl.curvature import curvature, turn_scores
 from whorl.feedback import leaky, rotational
+from whorl.ground.streams import stream
 from whorl.response import Response, response
-from whorl.study.draws import largest_residual, task
+from whorl.study import draws
+from whorl.study.draws import COLUMNS, CONTROL
 from whorl.study.kind import Arrays, Depth
-from whorl.study.kinds.structural import draws
 from whorl.study.kinds.structural.parameters import Structural
 from whorl.system import loss
 from whorl.systems.layered import Network
 from whorl.turn import quarter_turn
 
+MEASURED = (
+    *("layer_sum", "gram", "factor", "selected_factor"),
+    *("loops", "velocity", "commanded", "loss_rate", "predicted_rate"),
+)
 EXAMPLES = ("negative", "positive")
 PORTION = 100  # families in one call of an update
 
@@ -49,24 +54,12 @@ def compute(p: Structural, stage: Stage) -> Arrays:
 
 
 def _depth(p: Structural, depth: int) -> Arrays:
-    tasks = [task(p.seed, family, p.concentration) for family in range(p.families)]
-    x, y = (np.stack(part) for part in zip(*tasks, strict=True))
-    layers = np.stack(
-        [
-            draws.dirichlet_layers(p.seed, f, depth, p.column_concentration, p.floor)
-            for f in range(p.families)
-        ]
-    )
-    selected = largest_residual(layers, x, y)
-    rows = np.arange(p.families)
-    seen = _measured(depth)(
-        layers,
-        x,
-        x[rows, selected][:, None],
-        y[rows, selected][:, None],
-        float(p.alpha),
-        jnp.asarray(p.omegas),
-    )
+    families, spread = range(p.families), p.column_concentration
+    x, y = draws.tasks(p.seed, p.families, p.concentration)
+    layers = np.stack([dirichlet_layers(p.seed, f, depth, spread, p.floor) for f in families])
+    selected = draws.largest_residual(layers, x, y)
+    driven = (side[np.arange(p.families), selected][:, None] for side in (x, y))
+    seen = _measured(depth)(layers, x, *driven, float(p.alpha), jnp.asarray(p.omegas))
     states = [(layers, layers)]
     for _ in range(p.updates):
         states.append(_moved(p, depth, states[-1], x, y))
@@ -74,18 +67,7 @@ def _depth(p: Structural, depth: int) -> Arrays:
         np.stack([np.asarray(pair[route]) for pair in states], axis=1) for route in (0, 1)
     )
     losses = np.asarray(_losses(depth)(by_sum, x, y))
-    names = (
-        "layer_sum",
-        "gram",
-        "factor",
-        "selected_factor",
-        "loops",
-        "velocity",
-        "commanded",
-        "loss_rate",
-        "predicted_rate",
-    )
-    found = dict(zip(names, map(np.asarray, seen), strict=True))
+    found = dict(zip(MEASURED, map(np.asarray, seen), strict=True))
     return found | {
         "x": x,
         "y": y,
@@ -129,23 +111,11 @@ def _moved(p: Structural, depth: int, state: Any, x: np.ndarray, y: np.ndarray) 
 
     The two routes call LAPACK, and above some hundred of them wait for each other.
     """
-    update = _updated(depth)
-    if p.families <= PORTION:
-        return update(state, x, y, float(p.leak), float(p.step))
-    parts = []
+    numbers, parts = (float(p.leak), float(p.step)), []
     for first in range(0, p.families, PORTION):
         here = slice(first, first + PORTION)
-        parts.append(
-            jax.block_until_ready(
-                update(
-                    tuple(one[here] for one in state),
-                    x[here],
-                    y[here],
-                    float(p.leak),
-                    float(p.step),
-                )
-            )
-        )
+        some = tuple(one[here] for one in state)
+        parts.append(jax.block_until_ready(_updated(depth)(some, x[here], y[here], *numbers)))
     return tuple(np.concatenate(sides) for sides in zip(*parts, strict=True))
 
 
@@ -180,7 +150,7 @@ def _explicit(p: Structural) -> Arrays:
     found = {}
     even = np.full((1, 3), 1 / 3)
     for depth in p.depths:
-        layers = draws.control_layers(p.seed, depth, p.column_concentration, p.floor)
+        layers = control_layers(p.seed, depth, p.column_concentration, p.floor)
         driven = response(Network(list(layers), support=list(layers > 0)), even)
         matrix, factor = _matrix_and_factor(driven)
         found |= {
@@ -222,3 +192,21 @@ def _example(start: Any, target: Any, steps: Any) -> Any:
         lambda step: jnp.stack([after(step, 1.0), after(step, -1.0), after(step, 0.0)])
     )(steps)
     return curvature(net, x, y, selected=0).coefficient, losses
+
+
+def dirichlet_layers(
+    seed: int, family: int, depth: int, concentration: float, floor: float
+) -> np.ndarray:
+    """A network with Dirichlet columns and a uniform share, (depth, 3, 3)."""
+    rng = stream(seed, family, COLUMNS, depth)
+    drawn = rng.dirichlet(np.full(3, concentration), size=(depth, 3))
+    return (1 - floor) * drawn.transpose(0, 2, 1) + floor / 3
+
+
+def control_layers(seed: int, depth: int, concentration: float, floor: float) -> np.ndarray:
+    """A network in two components, outputs {0, 1} and {2}, (depth, 3, 3)."""
+    drawn = stream(seed, 0, CONTROL, depth).dirichlet(np.full(2, concentration), size=(depth, 2))
+    layers = np.zeros((depth, 3, 3))
+    layers[:, :2, :2] = (1 - floor) * drawn.transpose(0, 2, 1) + floor / 2
+    layers[:, 2, 2] = 1.0
+    return layers

@@ -1,4 +1,4 @@
-"""The tables of the structural study: ranks, residuals and errors from what was computed."""
+"""The tables and statistics of the structural study."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,18 +11,16 @@ from whorl.study.kind import Depth
 from whorl.study.kinds.structural.compute import EXAMPLES, EXPLICIT
 from whorl.study.kinds.structural.parameters import Structural
 
+FULL = 6  # directions of a connected network with three sources and three outputs
+
 
 def tables(p: Structural, parts: Parts) -> Tables:
     """All tables but the statistics, rows in the order of docs/studies.md."""
     deep = {depth: parts[Depth(depth)] for depth in p.depths}
-    first = deep[p.depths[0]]
-    keys = frames.product(family=range(p.families), sample=range(6))
-    tasks = keys | {f"{side}_{i}": first[side][:, :, i].ravel() for side in "xy" for i in range(3)}
+    first, families = deep[p.depths[0]], range(p.families)
     built = {
-        "tasks": tasks,
-        "weights": _by_depth(
-            deep, lambda d, depth: _network_rows(p, depth) | {"weight": d["layers"].ravel()}, 5
-        ),
+        "tasks": frames.tasks(first["x"], first["y"], family=families),
+        "weights": frames.weights({n: d["layers"] for n, d in deep.items()}, family=families),
         "responses": _by_depth(deep, lambda d, depth: _response_rows(p, depth, d), 4),
         "operators": _by_depth(deep, lambda d, depth: _operators(p, depth, d), 2),
         "modes": _by_depth(deep, lambda d, depth: _modes(p, depth, d), 3),
@@ -39,17 +37,6 @@ def _by_depth(deep: dict[int, Any], build: Callable[[Any, int], Table], keys: in
     """
     table = frames.joined(build(arrays, depth) for depth, arrays in deep.items())
     return frames.ordered(table, *list(table)[:keys])
-
-
-def _network_rows(p: Structural, depth: int, **more: Any) -> Table:
-    return frames.product(
-        family=range(p.families),
-        depth=[depth],
-        **more,
-        layer=range(depth),
-        row=range(3),
-        column=range(3),
-    )
 
 
 def _response_rows(p: Structural, depth: int, d: Any) -> Table:
@@ -76,9 +63,8 @@ def _operators(p: Structural, depth: int, d: Any) -> Table:
 
 
 def _modes(p: Structural, depth: int, d: Any) -> Table:
-    keys = frames.product(
-        family=range(p.families), depth=[depth], omega=np.asarray(p.omegas, dtype=float)
-    )
+    omegas = frames.floats(p.omegas)
+    keys = frames.product(family=range(p.families), depth=[depth], omega=omegas)
     values = np.linalg.eigvals(-d["loops"]).reshape(-1, 2)
     pair = np.take_along_axis(values, np.argmax(np.imag(values), axis=1)[:, None], axis=1)[:, 0]
     real, imag = np.real(pair), np.imag(pair)
@@ -90,22 +76,21 @@ def _modes(p: Structural, depth: int, d: Any) -> Table:
         for name, side in (("velocity", velocity), ("commanded", commanded))
         for i in range(3)
     }
-    residuals = {
+    rates = {
+        "loss_rate": rate,
+        "predicted_rate": predicted,
         "pair_residual": np.abs(real + p.alpha) + np.abs(imag - keys["omega"]),
         "score_residual": (apart[:, 0] + apart[:, 1]) + apart[:, 2],
         "dissipation_residual": np.abs(rate - predicted),
     }
-    return (
-        keys
-        | {"real": real, "imag": imag}
-        | sides
-        | {"loss_rate": rate, "predicted_rate": predicted}
-        | residuals
-    )
+    return keys | {"real": real, "imag": imag} | sides | rates
 
 
 def _states(p: Structural, depth: int, d: Any) -> Table:
-    keys = _network_rows(p, depth, update=range(p.updates + 1))
+    updates = range(p.updates + 1)
+    keys = frames.product(
+        family=range(p.families), depth=[depth], update=updates, **frames.places(depth)
+    )
     return keys | {"layer_sum": d["by_sum"].ravel(), "gauss_newton": d["by_newton"].ravel()}
 
 
@@ -122,25 +107,23 @@ def _trajectories(p: Structural, depth: int, d: Any) -> Table:
 
 
 def _explicit_tables(p: Structural, d: Any) -> Tables:
-    places = {"row": range(3), "column": range(3)}
     weights = [
-        frames.product(depth=[n], layer=range(n), **places)
-        | {"weight": np.asarray(d[f"weights{n}"]).ravel()}
+        frames.product(depth=[n], **frames.places(n)) | {"weight": d[f"weights{n}"].ravel()}
         for n in p.depths
     ]
     answers = [
-        frames.product(depth=[n], **places) | {"response": np.asarray(d[f"response{n}"]).ravel()}
+        frames.product(depth=[n], row=range(3), column=range(3))
+        | {"response": d[f"response{n}"].ravel()}
         for n in p.depths
     ]
     ranks = [frames.modes(d[f"factor{n}"][None], p.rank_tol)[0] for n in p.depths]
     controls = {"depth": np.asarray(p.depths), "rank": np.concatenate(ranks)}
-    null = [
-        np.abs((k[:, 0] + k[:, 1]) - 2 * k[:, 2]) for k in (d[f"response{n}"] for n in p.depths)
-    ]
+    each = [d[f"response{n}"] for n in p.depths]
+    null = [np.abs((k[:, 0] + k[:, 1]) - 2 * k[:, 2]) for k in each]
     controls["null_response"] = np.array([((n[0] + n[1]) + n[2]) / np.sqrt(6.0) for n in null])
-    steps = np.asarray(p.steps, dtype=float)
+    steps = frames.floats(p.steps)
     curves = [
-        _curve(name, steps, float(d[f"coefficient_{name}"]), np.asarray(d[f"losses_{name}"]))
+        _curve(name, steps, float(d[f"coefficient_{name}"]), d[f"losses_{name}"])
         for name in EXAMPLES
     ]
     return {
@@ -155,15 +138,62 @@ def _curve(name: str, steps: np.ndarray, coefficient: float, losses: np.ndarray)
     plus, minus, still = losses.T
     even = (plus + minus) / 2 - still
     estimate = even / steps**2
-    sides = {
+    return {
+        "example": np.full(steps.size, name),
+        "step": steps,
         "coefficient": np.full(steps.size, coefficient),
         "loss_plus": plus,
         "loss_minus": minus,
         "loss_still": still,
-    }
-    derived = {
         "even_difference": even,
         "estimate": estimate,
         "relative_error": np.abs(estimate / coefficient - 1),
     }
-    return {"example": np.full(steps.size, name), "step": steps} | sides | derived
+
+
+def statistics(p: Structural, t: Tables) -> dict[str, Any]:
+    """Every number that a gate, the comparison or the report speaks of."""
+    operators, states = t["operators"], t["trajectory_weights"]
+    found = frames.counts(t, "operators", "modes", "trajectories", "controls", "curvature")
+    for table, names in {
+        "operators": ("factorisation", "symmetry"),
+        "modes": ("score_residual", "pair_residual", "dissipation_residual"),
+        "trajectories": ("discrepancy", "column_residual"),
+    }.items():
+        found |= {f"{name}.max": t[table][name].max() for name in names}
+    found["weight.min"] = min(states["layer_sum"].min(), states["gauss_newton"].min())
+    for depth in p.depths:
+        here = operators["depth"] == depth
+        found |= {
+            f"rank.{word}.depth{depth}": np.sum(operators["rank"][here] == rank)
+            for word, rank in (("full", FULL), ("five", 5))
+        }
+        found[f"condition.median.depth{depth}"] = np.median(operators["condition"][here])
+    found |= {
+        "rank.min": operators["rank"].min(),
+        "selected_rank.min": operators["selected_rank"].min(),
+    }
+    deficient = operators["condition"][operators["rank"] < FULL]
+    if deficient.size:
+        ends = {"min": deficient.min(), "max": deficient.max()}
+        found |= {f"condition.deficient.{end}": value for end, value in ends.items()}
+    found |= {
+        "control.rank.min": t["controls"]["rank"].min(),
+        "control.rank.max": t["controls"]["rank"].max(),
+        "control.null.max": t["controls"]["null_response"].max(),
+    }
+    for example in EXAMPLES:
+        found |= _fit(t["curvature"], example)
+    return found
+
+
+def _fit(t: Table, example: str) -> dict[str, float]:
+    rows = t["example"] == example
+    steps = t["step"][rows]
+    slope = np.polyfit(np.log(steps), np.log(np.abs(t["even_difference"][rows])), 1)[0]
+    error = t["relative_error"][rows][np.argmin(steps)]
+    return {
+        f"coefficient.{example}": t["coefficient"][rows][0],
+        f"slope.{example}": slope,
+        f"relative_error.{example}": error,
+    }

@@ -4,7 +4,7 @@ Does the ratio of one sample predict the sign of the coefficient of all of them?
 """
 
 from whorl.study.kind import Kind
-from whorl.study.kinds.threshold import compute, cost, statistics, tables
+from whorl.study.kinds.threshold import compute, cost, tables
 from whorl.study.kinds.threshold.columns import COLUMNS
 from whorl.study.kinds.threshold.parameters import Threshold
 
@@ -15,7 +15,7 @@ KIND = Kind(
     stages=compute.stages,
     compute=compute.compute,
     tables=tables.tables,
-    statistics=statistics.statistics,
+    statistics=tables.statistics,
     work=cost.work,
     alone=True,
 )

@@ -21,6 +21,8 @@ from whorl.system import loss
 from whorl.systems.layered import Network
 from whorl.turn import quarter_turn
 
+MEASURED = ("displacement", "bending", "selected_displacement", "selected_bending")
+
 
 def stages(p: Threshold) -> list[Depth]:
     """Units of work that are kept when a run is interrupted."""
@@ -30,15 +32,9 @@ def stages(p: Threshold) -> list[Depth]:
 def compute(p: Threshold, stage: Depth) -> Arrays:
     """The physics of one depth, as arrays over families and imbalances."""
     depth = stage.depth
-    tasks = [draws.task(p.seed, family, p.concentration) for family in range(p.families)]
-    x, y = (np.repeat(np.stack(part), len(p.betas), axis=0) for part in zip(*tasks, strict=True))
-    layers = np.stack(
-        [
-            draws.softmax_layers(p.seed, f, depth, beta, p.floor)
-            for f in range(p.families)
-            for beta in p.betas
-        ]
-    )
+    x, y = draws.tasks(p.seed, p.families, p.concentration)
+    x, y = (np.repeat(part, len(p.betas), axis=0) for part in (x, y))
+    layers = draws.softmax_networks(p.seed, p.families, depth, p.betas, p.floor)
     selected = draws.largest_residual(layers, x, y)
     # The selected sample goes first, so that one compiled program serves all configurations; sums
     # over samples do not mind.
@@ -48,16 +44,7 @@ def compute(p: Threshold, stage: Depth) -> Arrays:
         *(np.take_along_axis(rows, first[:, :, None], axis=1) for rows in (x, y)),
         float(p.finite_step),
     )
-    names = (
-        "displacement",
-        "bending",
-        "selected_displacement",
-        "selected_bending",
-        "factor",
-        "velocity",
-        "commanded",
-        "losses",
-    )
+    names = (*MEASURED, "factor", "velocity", "commanded", "losses")
     return dict(zip(names, map(np.asarray, seen), strict=True)) | {
         "x": x,
         "y": y,

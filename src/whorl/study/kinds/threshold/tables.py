@@ -1,4 +1,4 @@
-"""The tables of the threshold study: coefficients, ratios, predictions and their bootstrap."""
+"""The tables and statistics of the threshold study."""
 
 from typing import Any
 
@@ -7,6 +7,7 @@ import numpy as np
 from whorl.study import bootstrap, frames
 from whorl.study.frames import Parts, Table, Tables
 from whorl.study.kind import Depth
+from whorl.study.kinds.threshold.compute import MEASURED
 from whorl.study.kinds.threshold.parameters import Threshold
 
 SIDES = ("loss_plus", "loss_minus", "loss_still", "back_plus", "back_minus", "back_still")
@@ -15,32 +16,16 @@ SIDES = ("loss_plus", "loss_minus", "loss_still", "back_plus", "back_minus", "ba
 def tables(p: Threshold, parts: Parts) -> Tables:
     """All tables but the statistics, rows in the order of docs/studies.md."""
     deep = {depth: parts[Depth(depth)] for depth in p.depths}
-    betas = np.asarray(p.betas, dtype=float)
-    first = next(iter(deep.values()))
-    keys = frames.product(family=range(p.families), sample=range(6))
-    tasks = keys | {
-        f"{side}_{i}": first[side][:: betas.size, :, i].ravel() for side in "xy" for i in range(3)
-    }
-    weights = [
-        frames.product(
-            family=range(p.families),
-            depth=[n],
-            beta=betas,
-            layer=range(n),
-            row=range(3),
-            column=range(3),
-        )
-        | {"weight": d["layers"].ravel()}
-        for n, d in deep.items()
-    ]
+    betas, families = frames.floats(p.betas), range(p.families)
+    x, y = (next(iter(deep.values()))[side][:: betas.size] for side in "xy")
     configurations = [
-        frames.product(family=range(p.families), depth=[n], beta=betas) | _configurations(p, d)
+        frames.product(family=families, depth=[n], beta=betas) | _configurations(p, d)
         for n, d in deep.items()
     ]
     built = {
-        "tasks": tasks,
-        "weights": frames.ordered(
-            frames.joined(weights), "family", "depth", "beta", "layer", "row", "column"
+        "tasks": frames.tasks(x, y, family=families),
+        "weights": frames.weights(
+            {n: d["layers"] for n, d in deep.items()}, family=families, beta=betas
         ),
         "configurations": frames.ordered(frames.joined(configurations), "family", "depth", "beta"),
     }
@@ -53,22 +38,11 @@ def _configurations(p: Threshold, d: Any) -> Table:
         (sides[f"{way}_plus"] + sides[f"{way}_minus"]) / 2 - sides[f"{way}_still"]
         for way in ("loss", "back")
     )
-    finite = (ahead + back) / (
-        2 * (p.finite_step * p.finite_step)
-    )  # a product: a power may round otherwise
+    square = p.finite_step * p.finite_step  # a power may round otherwise
+    finite = (ahead + back) / (2 * square)
     coefficient = (d["displacement"] - d["bending"]) / 12
     ratio = d["selected_bending"] / d["selected_displacement"]
     apart = np.abs(d["velocity"] - d["commanded"])
-    locals_ = {
-        name: d[name]
-        for name in (
-            "selected",
-            "displacement",
-            "bending",
-            "selected_displacement",
-            "selected_bending",
-        )
-    }
     vectors = {f"{name}_{i}": d[name][:, i] for name in ("velocity", "commanded") for i in range(3)}
     derived = {
         "coefficient": coefficient,
@@ -81,13 +55,9 @@ def _configurations(p: Threshold, d: Any) -> Table:
         "response_residual": (apart[:, 0] + apart[:, 1]) + apart[:, 2],
         "column_residual": frames.column_residual(d["layers"]),
     }
-    return (
-        locals_
-        | {"condition": frames.modes(d["factor"], p.rank_tol)[1]}
-        | vectors
-        | sides
-        | derived
-    )
+    measured = {name: d[name] for name in ("selected", *MEASURED)}
+    measured["condition"] = frames.modes(d["factor"], p.rank_tol)[1]
+    return measured | vectors | sides | derived
 
 
 def _draws(p: Threshold, rows: Table) -> Table:
@@ -111,3 +81,36 @@ def _draws(p: Threshold, rows: Table) -> Table:
         "favourable_first": share(favourable, first),
         "favourable_last": share(favourable, last),
     }
+
+
+def statistics(p: Threshold, t: Tables) -> dict[str, Any]:
+    """Every number that a gate, the comparison or the report speaks of."""
+    rows, draw = t["configurations"], t["draws"]
+    favourable, right = rows["favourable"] == 1, rows["predicted"] == rows["favourable"]
+    first, last = (rows["beta"] == beta for beta in (p.betas[0], p.betas[-1]))
+    area = bootstrap.auc(rows["ratio"], favourable)
+    found: dict[str, Any] = {
+        "rows.configurations": right.size,
+        **({} if area is None else {"auc": area}),
+        "accuracy": right.mean(),
+        "favourable.first": favourable[first].mean(),
+        "favourable.last": favourable[last].mean(),
+        "errors": np.sum(~right),
+        "sign_agreement": np.mean(np.sign(rows["finite"]) == np.sign(rows["coefficient"])),
+        "weight.min": t["weights"]["weight"].min(),
+        "condition.max": rows["condition"].max(),
+    }
+    for name in ("auc", "accuracy", "favourable.first", "favourable.last"):
+        if name not in found:
+            continue
+        found[f"{name}.lower"], found[f"{name}.upper"] = bootstrap.interval(
+            draw[name.replace(".", "_")]
+        )
+    found |= {
+        f"{name}.max": rows[name].max()
+        for name in ("response_residual", "coefficient_residual", "column_residual")
+    }
+    quartiles = np.quantile(rows["condition"], [0.25, 0.5, 0.75])
+    return found | dict(
+        zip(("condition.q1", "condition.median", "condition.q3"), quartiles, strict=True)
+    )
