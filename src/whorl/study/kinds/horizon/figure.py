@@ -297,8 +297,11 @@ def of_cases(cases: "polars.LazyFrame") -> Tables:
 def _check_pairs(rows: "polars.LazyFrame", keys: tuple[str, ...]) -> None:
     import polars
 
-    counts = (polars.struct(*keys), polars.struct(*keys, "policy"))
-    counted = rows.select(*(one.n_unique() for one in counts), polars.len().alias("rows"))
+    counted = rows.select(
+        trials=polars.struct(*keys).n_unique(),
+        kept=polars.struct(*keys, "policy").n_unique(),
+        rows=polars.len(),
+    )
     trials, kept, there = counted.collect(engine="streaming").row(0)
     if not 0 < 2 * trials == kept == there:
         raise ValueError(
