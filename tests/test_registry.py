@@ -62,7 +62,10 @@ def test_a_cell_that_is_run_again_registers_again(shapes):
 def test_a_registry_prints_as_a_table(shapes):
     head, row = str(shapes).splitlines()
     assert head.split() == ["name", "parameters", "by", "name", "in", "what", "it", "is"]
-    assert row == "soft_one  knee = 0.5  sweep, explorer, estimator  A soft shape, in two lines."
+    assert (
+        row
+        == "soft_one  knee = 0.5 (0.1 to 2)  sweep, explorer, estimator  A soft shape, in two lines."
+    )
 
 
 @pytest.mark.parametrize(

@@ -297,7 +297,7 @@ def repair(*, tol: float = 1e-10) -> Repair:
     return Repair(tol)
 
 
-@laws.register(parameters=(LEAK,))
+@laws.register(help="The law that undoes the response up to a leak.", parameters=(LEAK,))
 def leaky(mu: Numbers) -> Leaky:
     r"""The law that undoes the response up to a leak, $v = (K + \mu I)^{-1} e$, with `mu` > 0.
 
@@ -316,7 +316,8 @@ def leaky(mu: Numbers) -> Leaky:
     return Leaky(_check.numbers("mu", mu, above=0.0))
 
 
-@laws.register(where=())  # a function has no name in a design
+# No name in a design: it takes a function.
+@laws.register(help="The law r(K) e for a function r of the eigenvalues.", where=())
 def spectral(r: Callable[[Array], ArrayLike]) -> Spectral:
     r"""The law $v = r(K)e$ for a function `r` of the eigenvalues that is finite and non-negative on
     the spectrum.

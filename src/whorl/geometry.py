@@ -137,7 +137,7 @@ class Geometry(eqx.Module):
         return jax.vmap(column, out_axes=1)(jnp.eye(point.size, dtype=point.dtype))
 
 
-@geometries.register("simplex")
+@geometries.register("simplex", help="Columns that each sum to one.")
 class Simplex(Geometry):
     r"""Columns along the first axis, each a probability vector with the mobility $Q(p) =
     \mathrm{diag}(p) - pp^\mathsf{T}$.
@@ -291,7 +291,7 @@ def uniform(point: Block) -> Block:
     return jnp.ones_like(point)
 
 
-@geometries.register("positive")
+@geometries.register("positive", help="Positive numbers; a step multiplies.")
 class Positive(Geometry):
     r"""Positive numbers with a mobility $m(x)$ of their own.
 

@@ -113,10 +113,28 @@ class Number:
         """The words after "must be", and the test."""
         return between(self.low, self.high)
 
+    def __str__(self) -> str:
+        unit = f" {self.unit}" if self.unit else ""
+        return f"{self.name} = {self.default:g}{unit} ({self.low:g} to {self.high:g})"
+
 
 @dataclass(frozen=True)
 class Word:
-    """A name out of another registry that an entry takes, such as the gate of a policy."""
+    """A name out of another registry that an entry takes, such as the gate of a policy.
+
+    Args:
+        name: what it is called in designs and addresses, and by the factory.
+        default: the name that is taken where nothing is said.
+        among: the registry.
+        label: what it is called on a page.
+        help: what it means, in a few words.
+        per_pair: never: every name is compiled by itself.
+
+    Examples:
+        >>> from whorl import registry
+        >>> print(registry.Word("gate", "always", registry.gates))
+        gate = always
+    """
 
     name: str
     default: str
@@ -130,6 +148,9 @@ class Word:
     def argument(self) -> str:
         """What the factory calls it."""
         return self.name
+
+    def __str__(self) -> str:
+        return f"{self.name} = {self.default}"
 
 
 @dataclass(frozen=True)
@@ -327,9 +348,13 @@ class Registry(Generic[Kind]):
         return iter(self.entries())
 
     def __str__(self) -> str:
+        return self.table()
+
+    def table(self, *, where: str = "") -> str:
+        """All entries, or those that may be used somewhere, in a table to be read."""
         rows = [("name", "parameters", "by name in", "what it is")]
-        for entry in self:
-            takes = ", ".join(f"{one.name} = {one.default}" for one in entry.parameters)
+        for entry in self.entries(where=where):
+            takes = ", ".join(map(str, entry.parameters))
             rows.append((entry.name, takes, ", ".join(entry.where) or "-", entry.help))
         wide = [max(len(row[column]) for row in rows) for column in range(3)]
         return "\n".join(

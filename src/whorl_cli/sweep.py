@@ -23,6 +23,20 @@ EXIT = """exit codes:
   1  done, but cases failed: the column `reason` says why
   2  bad input, a file that could not be read or written, too little memory, or interrupted
   70 a fault of whorl itself: please report it"""
+
+
+class Choices(argparse.Action):
+    """List what a design may name, and stop."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        """Laws, policies and gates, each with its parameters."""
+        from whorl.registry import gates, laws, policies
+
+        for known in (laws, policies, gates):
+            _output.line(f"{known.kind}:", known.table(where="sweep"), "")
+        parser.exit()
+
+
 ENGINES = ("local", "processes", "gpu", "cluster")
 
 
@@ -43,6 +57,12 @@ def add(commands: Any) -> None:
         "--dry-run",
         action="store_true",
         help="say how many cases there are and about what they cost, and stop",
+    )
+    parser.add_argument(
+        "--choices",
+        action=Choices,
+        nargs=0,
+        help="list the laws, policies and gates that a design may name, and stop",
     )
     parser.add_argument(
         "--engine",
