@@ -19,7 +19,7 @@ def read(
     after: str | None = None,
     weights: str | None = None,
 ) -> tuple[Named, Named, np.ndarray | None]:
-    """Two tables of parts, and weights of lines.
+    r"""Two tables of parts, and weights of lines.
 
     Args:
         first: the file with what was before.
@@ -39,7 +39,7 @@ def read(
     Examples:
         >>> from whorl.regress import read
         >>> place = folder / "both.csv"
-        >>> _ = place.write_text("a,b,p,q\\n1,2,2,1\\n3,1,2,2\\n")
+        >>> _ = place.write_text("a,b,p,q\n1,2,2,1\n3,1,2,2\n")
         >>> before, after, _ = read(place, before="a,b", after="p,q")
         >>> before.columns, after.tolist()
         (['a', 'b'], [[2.0, 1.0], [2.0, 2.0]])
