@@ -281,7 +281,7 @@ def test_a_run_that_would_leave_the_interior_stops_and_keeps_what_it_has(record)
     assert run.made == 7
     assert not run.completed
     assert run.status == "stopped before update 7: a learner would have left the interior there"
-    assert str(run).startswith(run.status + ", 1 residual an update; loss ")
+    assert str(run).startswith(run.status + ", 1 residual per update; loss ")
     short = learn(net, X, Y, rule=Outward(), scale=100.0, schedule=np.arange(7) % 6, record=record)
     assert short.completed
     assert distance(run.system.layers, short.system.layers) == 0

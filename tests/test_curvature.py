@@ -238,7 +238,7 @@ def test_a_solved_task_has_no_curvature(base):
 
 @pytest.mark.parametrize(
     ("name", "favourable", "words"),
-    [("below", True, "would lower"), ("above", False, "would raise")],
+    [("below", True, "through repair would lower"), ("above", False, "through repair would raise")],
 )
 def test_a_curvature_says_what_it_means(name, favourable, words):
     found = wh.curvature(*exact(name), selected=0)
@@ -316,10 +316,10 @@ def test_bad_input_is_refused_in_one_sentence(ask, change, message):
 @pytest.mark.parametrize(
     ("size", "message"),
     [
-        (0.0, r"size must be greater than 0, but it is 0"),
-        (-1.0, r"size must be greater than 0, but it is -1"),
-        (np.nan, r"size must be finite, but its value is nan"),
-        (np.ones(2), r"size must be a real number, but it is array"),
+        (0.0, r"step must be greater than 0, but it is 0"),
+        (-1.0, r"step must be greater than 0, but it is -1"),
+        (np.nan, r"step must be finite, but its value is nan"),
+        (np.ones(2), r"step must be a real number, but it is array"),
     ],
 )
 def test_a_step_must_have_a_positive_size(size, message):
@@ -341,7 +341,7 @@ def test_a_coefficient_of_zero_is_said_to_be_zero():
     found = wh.curvature(settled, ONE, [[0.2, 0.3, 0.5]], selected=0)
     assert (float(found.coefficient), found.neutral, found.favourable) == (0.0, True, False)
     assert str(found) == (
-        "To second order a small turn would neither raise nor lower the mean loss: coefficient 0, "
+        "To second order a small turn through repair would neither raise nor lower the mean loss: coefficient 0, "
         "within its round-off 0; "
         "the driving sample's ratio is 0."
     )

@@ -355,7 +355,7 @@ def test_the_plain_inverse_of_a_response_with_one_dead_mode_is_refused(seed):
             lambda: wh.rotational(skew=np.array([[0, np.nan], [0, 0]])),
             r"skew must be finite, but entry \(0, 1\) is nan$",
         ),
-        (lambda: wh.repair(-1e-3), "tol must be at least 0, but it is -0.001$"),
+        (lambda: wh.repair(tol=-1e-3), "tol must be at least 0, but it is -0.001$"),
         (lambda: wh.repair(tol=1.0), "tol must be less than 1, but it is 1$"),
         (lambda: wh.repair(tol=np.nan), "tol must be finite, but its value is nan$"),
     ],

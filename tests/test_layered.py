@@ -311,7 +311,7 @@ def test_networks_are_mapped_over_in_a_stack():
 
 def test_the_gradient_of_the_loss_is_that_of_the_complex_step():
     net = wh.Network.random(WIDTHS, seed=1)
-    slopes = jax.grad(wh.loss)(net, INPUTS, TARGETS).layers
+    slopes = jax.grad(wh.total_loss)(net, INPUTS, TARGETS).layers
     for slope, expected in zip(
         slopes, oracle.gradient(oracle.arrays(net)[0], INPUTS, TARGETS), strict=True
     ):

@@ -99,6 +99,8 @@ PLAIN = {
     "predict": lambda net, x, y, v: wh.predict(net, x),
     "residual": lambda net, x, y, v: wh.residual(net, x, y),
     "loss": lambda net, x, y, v: wh.loss(net, x, y),
+    "total_loss": lambda net, x, y, v: wh.total_loss(net, x, y),
+    "faced": lambda net, x, y, v: wh.predict(wh.faced(net), x),
     "response": lambda net, x, y, v: wh.response(net, x) @ v,
     "dense": lambda net, x, y, v: wh.response(net, x).dense(),
     "gram": lambda net, x, y, v: wh.response(net, x).gram(),

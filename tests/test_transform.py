@@ -158,6 +158,8 @@ CASES = {
     "leaky": over_number(lambda mu: wh.leaky(mu)(driven(NET.layers), ERROR[:1])),
     "learn": over_layers(lambda layers: learned(wh.natural_gradient(), layers)),
     "loss": over_layers(lambda layers: wh.loss(NET.with_blocks(layers), X, Y)),
+    "total_loss": over_layers(lambda layers: wh.total_loss(NET.with_blocks(layers), X, Y)),
+    "faced": over_layers(lambda layers: wh.predict(wh.faced(NET.with_blocks(layers)), X)),
     "native": over_number(lambda scale: trained(wh.native(scale))),
     "natural_gradient": over_number(
         lambda scale: learned(wh.natural_gradient(), scale=scale, full_batch=True)

@@ -131,7 +131,7 @@ def test_any_policy_is_made_or_refused(fuzz):
         "adaptive": (wh.adaptive, arguments(gate=gate, **common)),
         "rollout": (
             wh.rollout,
-            arguments(actions=actions, foreseen=table, angles=table, errors=table, **common),
+            arguments(actions=actions, **common),
         ),
         "costate": (
             wh.costate,

@@ -14,10 +14,10 @@ from explorer.test_tables import look as shown
 from fuzz import tables
 from report import folders
 from study.small import small
-from whorl import measured, report
+from whorl import measured
 from whorl.explorer import style
 from whorl.explorer import tables as opened
-from whorl.study import design, lock, replicate
+from whorl.study import design, lock, replicate, report
 from whorl.study.report import page
 from whorl.sweep import design as sweeps
 

@@ -55,7 +55,7 @@ def test_the_sources_of_a_study_are_all_it_imports_and_nothing_of_other_kinds(ki
 def test_what_sets_the_kinds_apart():
     structural, threshold, horizon = (lock.sources(kind).keys() for kind in kinds.paper())
     assert {
-        "lanes.py",
+        "fast/lanes.py",
         "ensemble.py",
         "policy.py",
         "trajectory.py",
@@ -63,7 +63,7 @@ def test_what_sets_the_kinds_apart():
     } <= horizon
     assert {"baseline.py", "curvature.py"} <= structural
     assert {"curvature.py", "study/bootstrap.py"} <= threshold
-    assert not {"lanes.py", "ensemble.py"} & (structural | threshold)
+    assert not {"fast/lanes.py", "ensemble.py"} & (structural | threshold)
 
 
 @pytest.mark.parametrize("kind", kinds.names())
@@ -153,11 +153,11 @@ def test_a_changed_source_is_noticed_and_named(copied):
     with (copied / "study" / "published.py").open("a") as file:
         file.write("# no result depends on this\n")
     assert lock.why_unregistered(study, registered, quick=False) is None
-    with (copied / "lanes.py").open("a") as file:
+    with (copied / "fast" / "lanes.py").open("a") as file:
         file.write("ANOTHER = 1\n")
     assert (
         lock.why_unregistered(study, registered, quick=False)
-        == "sources differ from the registered ones: lanes.py"
+        == "sources differ from the registered ones: fast/lanes.py"
     )
     assert lock.why_unregistered(small(), lock.lock(small()), quick=False) is None
 

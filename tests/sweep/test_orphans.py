@@ -18,7 +18,8 @@ import pytest
 from sweep.faults import Asleep, Looked
 from sweep.small import GRID, changed, design
 from whorl import sweep
-from whorl.sweep import child, processes
+from whorl.ground.engines import processes
+from whorl.sweep import child
 
 ROOT = Path(__file__).parents[2]
 WHORL = Path(sys.executable).with_name("whorl")

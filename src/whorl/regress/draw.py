@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from whorl.plot._look import SERIES
+from whorl.palette import SERIES
 from whorl.regress.estimator import FlowRegressor
 from whorl.regress.words import labels
 
