@@ -43,7 +43,7 @@ def test_a_product_of_positive_matrices_is_a_gradient_in_another_metric(size, se
     found = certificate(loop)
     assert found.verdict == "gradient in another metric"
     assert not found.reciprocal
-    metric = found.metric
+    metric = np.asarray(found.metric)
     assert np.linalg.eigvalsh(metric).min() > 0
     turned = metric @ loop
     np.testing.assert_allclose(turned, turned.T, rtol=0, atol=1e-9 * np.abs(turned).max())
@@ -94,7 +94,7 @@ def test_the_metric_is_the_closest_to_the_identity_of_all_by_brute_force(seed):
         ),
         key=lambda found: found.fun,
     )
-    ours = certificate(loop).metric
+    ours = np.asarray(certificate(loop).metric)
     assert np.sum(np.log(np.linalg.eigvalsh(ours)) ** 2) == pytest.approx(best.fun, rel=1e-7)
     np.testing.assert_allclose(
         ours, inverse.T @ np.diag(np.exp(best.x)) @ inverse, rtol=1e-3, atol=1e-4
@@ -107,7 +107,7 @@ def test_a_repeated_eigenvalue_leaves_more_freedom_and_it_is_used():
     loop = frame @ np.diag([1.0, 1.0, 1.0, 3.0]) @ np.linalg.inv(frame)
     found = certificate(loop)
     assert found.verdict == "gradient in another metric"
-    metric, inverse = found.metric, np.linalg.inv(frame)
+    metric, inverse = np.asarray(found.metric), np.linalg.inv(frame)
     np.testing.assert_allclose(metric @ loop, (metric @ loop).T, atol=1e-9)
 
     def distance(numbers):

@@ -175,8 +175,7 @@ def curvature(
 
     Examples:
         >>> print(wh.curvature(wh.Network([[[0.1], [0.1], [0.8]]]), [[1.0]], [[0.3, 0.4, 0.3]], selected=0))
-        A small turn through repair would lower the mean loss: coefficient -0.9271875; the driving
-            sample's ratio 5.88 agrees.
+        A small turn through repair would lower the mean loss: coefficient -0.9271875; the driving sample's ratio 5.88 agrees.
     """
     inputs, targets = checked_data(system, inputs, targets)
     law = rotational() if law is None else law

@@ -141,10 +141,8 @@ def test_the_lock_of_a_shipped_design_is_the_one_that_ships(sound, name):
     assert "not known" in str(registry.judge(forged, None)[1])
 
 
-@pytest.mark.parametrize(
-    "place", ["study/kinds/threshold/design.lock.json", "study/designs/threshold.lock.json"]
-)
-def test_the_lock_of_a_kind_is_found_where_its_design_lies(tmp_path, monkeypatch, place):
+def test_the_lock_of_a_kind_is_found_where_its_design_lies(tmp_path, monkeypatch):
+    place = "study/kinds/threshold/design.lock.json"
     said = {"design": "0" * 64, "sources": {"study/kinds/threshold/compute.py": "1" * 64}}
     (tmp_path / place).parent.mkdir(parents=True)
     (tmp_path / place).write_text(json.dumps(said))

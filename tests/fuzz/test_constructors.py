@@ -120,7 +120,6 @@ def test_any_policy_is_made_or_refused(fuzz):
     gate = mostly(st.sampled_from(["curvature", "always", "never"]), ANYTHING)
     law = mostly(st.none(), st.one_of(ANYTHING, st.sampled_from(LAWS)))
     common = {"omega": number, "law": law}
-    table = st.one_of(st.none(), ANYTHING)
     far = mostly(st.one_of(st.none(), st.integers(0, 50)), SCALARS)
     actions = mostly(
         st.lists(st.tuples(st.floats(-1, 1), st.floats(0, 1)), min_size=1, max_size=3), ANYTHING

@@ -84,9 +84,7 @@ def test_a_value_of_the_wrong_kind(call, rule):
 
 
 def test_a_study_that_does_not_ship_has_no_shipped_lock():
-    with pytest.raises(
-        ValueError, match=r"^study must be one of structural, .*, but it is 'mine'$"
-    ):
+    with pytest.raises(ValueError, match=r"^kind must be one of structural, .*, but it is 'mine'$"):
         lock.shipped_lock("mine")
 
 

@@ -26,7 +26,7 @@ Y = X @ TEACHER
 SHIFTED = "shifts X to its least value, which leaves a row without mass: it has no proportions"
 CANNOT = {
     "check_sample_weights_pandas_series": SHIFTED,
-    "check_sample_weights_list": SHIFTED,
+    "check_sample_weights_not_an_array": SHIFTED,
     "check_estimators_dtypes": "truncates X to whole numbers, which leaves a row without mass: it has no proportions",
     "check_regressor_multioutput": "its targets are negative, and a composition is not",
 }

@@ -100,7 +100,7 @@ class Fit(Estimated):
         return float(self.strengths[0] / self.strengths[self.rank - 1])
 
     @cached_property
-    def loop(self) -> Matrix:
+    def loop(self) -> Matrix:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The estimate."""
         return np.linalg.solve(self.gram.sum(axis=0), self.cross.sum(axis=0).T).T
 
@@ -124,7 +124,7 @@ class Fit(Estimated):
         return max(units - self.rank - 1 if units == self.rows else units - 1, 1)
 
     @cached_property
-    def influence(self) -> Stack:
+    def influence(self) -> Stack:  # pyright: ignore[reportIncompatibleVariableOverride]
         """What every unit's noise has added to the estimate, as far as its leftover tells.
 
         A leftover is smaller than the noise behind it, and is enlarged for what the fit took of it.

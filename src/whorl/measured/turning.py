@@ -53,7 +53,7 @@ def turning(loop: Matrix, influence: Stack, free: float) -> Turning:
         # The smallest of several p-values needs Sidak's price.
         smallest = float(stats.t.sf(max(away), free))
         return Turning(float(-np.expm1(len(pairs) * np.log1p(-smallest))), 1.0)
-    order = np.argsort(values.real)
+    order = np.argsort(np.real(values))
     tried = (
         itertools.combinations(order, 2)
         if len(order) * (len(order) - 1) / 2 <= PAIRS
