@@ -281,7 +281,7 @@ def _headline(history: History) -> str:
     if len(history.phases) > 1:
         said = ", ".join(f"{phase.name}: {phase.verdict}" for phase in history.phases)
         return f"This learner in each phase: {said}."
-    phase = history.phases[0]
+    phase = next(iter(history.phases))
     rates = [mode.rotation for mode in phase.intervals.modes]
     return {
         Verdict.RECIPROCAL: "This learner shows no sign of turning.",
