@@ -76,7 +76,7 @@ def performed(tmp_path_factory):
     pytest.importorskip("polars")
     pytest.importorskip("sklearn")
     folder = tmp_path_factory.mktemp("more")
-    about = tomllib.loads(files(OPENING)["pyproject.toml"])["project"]
+    about = tomllib.loads(dict(session.FENCE.findall(OPENING))["toml"])["project"]
     assert about["name"] == "whorl-more"
     modules = {}
     for part in PERFORMED:
