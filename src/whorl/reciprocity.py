@@ -322,6 +322,16 @@ def certify(loop: ClosedLoop, *, tol: float | None = None) -> Certificate:
     is "borderline" where its eigenvalues meet within the tolerance without one, as those of a
     Jordan block do.
 
+    Args:
+        loop: A closed loop, made outside `jax.jit`.
+        tol: The largest skew part of a reciprocal loop, as a share of the loop.
+
+    Returns:
+        The verdict with the numbers behind it. Print it.
+
+    Raises:
+        ValueError: Where `loop` is no closed loop, or was traced.
+
     Examples:
         >>> K = wh.response(net, x, selected=0)
         >>> wh.certify(wh.closed_loop(K, wh.direct())).verdict

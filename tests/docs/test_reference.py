@@ -90,3 +90,34 @@ def test_the_examples_are_among_those_that_the_suite_runs():
         "whorl.systems.layered.jet",
         "whorl.sweep.table.scan",
     } <= found
+
+
+def unnamed(function):
+    """The parameters of a function that its docstring does not name."""
+    sentence = inspect.getdoc(function) or ""
+    return [
+        name
+        for name in inspect.signature(function).parameters
+        if not re.search(rf"`{name}`|^\s*{name}:", sentence, re.M)
+    ]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        value
+        for module in (whorl, whorl.plot, measured, sweep)
+        for value in public(module).values()
+        if inspect.isfunction(value)
+    ],
+    ids=lambda function: function.__name__,
+)
+def test_a_docstring_names_every_parameter(function):
+    assert unnamed(function) == []
+
+
+def test_a_parameter_without_a_word_is_found():
+    def speed(distance, time):
+        """Divide `distance` by how long it took."""
+
+    assert unnamed(speed) == ["time"]

@@ -178,6 +178,17 @@ def read_series(path: str | Path, *, alpha: float = 0.05, time_unit: str | None 
 
     The unit of time is that in the header, such as `time [s]`, unless it is given.
 
+    Args:
+        path: A table with a column of time and one column per part of the state.
+        alpha: The chance of a false alarm that is accepted.
+        time_unit: The name of the unit of time, for words only.
+
+    Returns:
+        What was found in each phase.
+
+    Raises:
+        ValueError: In one sentence with the line, the column and the value.
+
     Examples:
         >>> from whorl import measured
         >>> print(measured.read_series("examples/relaxations.csv").verdict)

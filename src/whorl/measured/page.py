@@ -50,6 +50,13 @@ def write(finding: Finding, path: str | Path) -> Path:
 
     It is there in the end, whole, or not at all.
 
+    Args:
+        finding: What `certify` or `judge` found.
+        path: The file, which ends in .html or .pdf.
+
+    Returns:
+        Where the page is.
+
     Examples:
         >>> from whorl import measured
         >>> measured.write(measured.judge(measured.read("examples/measurements.csv")), folder / "verdict.html").name

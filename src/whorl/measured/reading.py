@@ -24,6 +24,16 @@ def read(path: str | Path, *, time_scale: float = 1.0) -> Measurements:
     Velocities are divided by `time_scale`: the time that passed while the recorded change took
     place.
 
+    Args:
+        path: A CSV or Parquet file.
+        time_scale: The time that passed while the recorded change took place.
+
+    Returns:
+        The measurements.
+
+    Raises:
+        ValueError: In one sentence with the line, the column and the value.
+
     Examples:
         >>> from whorl import measured
         >>> measured.read("examples/measurements.csv").rows
@@ -61,6 +71,22 @@ def collect(
     """Take measurements from arrays.
 
     `(rows, outputs)`, or `(rows, samples, outputs)` where samples were driven and read together.
+
+    Args:
+        residuals: What was applied; None where only potentials were recorded.
+        velocities: How the outputs moved, of the same shape.
+        potentials: The potentials applied at the boundary, of the same shape.
+        sample: A label per row; each sample then has a loop of its own.
+        repeat: A number per row, sorted within each sample.
+        uncertainty: Standard deviation of the velocities: one number, one per row or per value.
+        residual_uncertainty: Standard deviation of the noise in each recorded residual.
+        time_scale: Velocities are divided by this.
+
+    Returns:
+        The measurements.
+
+    Raises:
+        ValueError: Where shapes do not fit together, or a value is not finite.
 
     Examples:
         >>> from whorl import measured

@@ -60,6 +60,13 @@ def balanced(
 def template(outputs: int = 3, *, repeats: int = REPEATS) -> str:
     """A CSV table in wide form with residuals in a balanced order, and empty velocities.
 
+    Args:
+        outputs: Number of outputs, at least 2.
+        repeats: Number of repeats, at least 2 and even.
+
+    Returns:
+        The table as text.
+
     Examples:
         >>> from whorl import measured
         >>> measured.template(outputs=3).splitlines()[0]
@@ -78,6 +85,11 @@ def template(outputs: int = 3, *, repeats: int = REPEATS) -> str:
 
 def write_template(path: str | Path, outputs: int = 3, *, repeats: int = REPEATS) -> None:
     """Write the table to a file. It is there in the end, whole, or not at all.
+
+    Args:
+        path: The file.
+        outputs: Number of outputs, at least 2.
+        repeats: Number of repeats, at least 2 and even.
 
     Examples:
         >>> from whorl import measured
