@@ -30,7 +30,7 @@ from whorl.system import loss
 from whorl.systems.layered import Network
 from whorl.trajectory import Pair, train
 
-TABLES: tuple[str, ...] = ()
+CENTRED: dict[str, Any] = {"ha": "center", "va": "center"}
 SOURCE, TARGET = np.array([[1.0]]), np.array([[0.42, 0.33, 0.25]])
 START = (0.4, 0.05)  # of the two free shares of the network in (b) and (c)
 OMEGA = -2.5  # turn in (b)
@@ -92,40 +92,15 @@ def circuit(axes: Axes) -> None:
             for goal in range(3):
                 carried = float(weights[goal, source]) * amounts[layer][source]
                 ends = (across[layer], across[layer + 1]), (up[source], up[goal])
-                axes.plot(
-                    *ends,
-                    color=palette.SKY,
-                    linewidth=12 * carried,
-                    solid_capstyle="butt",
-                    gid="edge",
-                    zorder=1,
-                )
+                look: dict[str, Any] = {"color": palette.SKY, "solid_capstyle": "butt"}
+                axes.plot(*ends, linewidth=12 * carried, gid="edge", zorder=1, **look)
                 head = tuple(0.34 * np.array(ends)[:, 0] + 0.66 * np.array(ends)[:, 1])
-                axes.annotate(
-                    "",
-                    head,
-                    (across[layer], up[source]),
-                    zorder=2,
-                    arrowprops={
-                        "arrowstyle": "-|>",
-                        "color": palette.BLUE,
-                        "linewidth": 0.0,
-                        "mutation_scale": 5 + 16 * carried,
-                        "shrinkA": 0,
-                        "shrinkB": 0,
-                    },
-                )
+                tip = _arrow(palette.BLUE, 0.0, 5 + 16 * carried)
+                axes.annotate("", head, (across[layer], up[source]), zorder=2, arrowprops=tip)
     for place, row in zip(across, amounts, strict=True):
-        axes.scatter(
-            [place] * 3,
-            up,
-            s=30 + 330 * row,
-            color="white",
-            edgecolors=palette.INK,
-            linewidths=0.9,
-            zorder=3,
-        )
-        axes.text(place, 2.36, rf"$\Sigma={row.sum():.0f}$", ha="center", va="center", fontsize=7.5)
+        edge: dict[str, Any] = {"color": "white", "edgecolors": palette.INK, "linewidths": 0.9}
+        axes.scatter([place] * 3, up, s=30 + 330 * row, zorder=3, **edge)
+        axes.text(place, 2.36, rf"$\Sigma={row.sum():.0f}$", **CENTRED, fontsize=7.5)
     for place, text in zip(across, ("input $x$", "", "output $F$"), strict=True):
         axes.text(place, 5.95, text, ha="center", va="bottom", fontsize=7.5)
     _loop(axes)
@@ -135,44 +110,22 @@ def circuit(axes: Axes) -> None:
 def _loop(axes: Axes) -> None:
     """The way from the outputs through the law and back."""
     box: dict[str, Any] = {"boxstyle": "round,pad=0.3", "facecolor": "white", "linewidth": 0.8}
-    axes.text(
-        8.5,
-        4.15,
-        "residual\n$e=y-F$",
-        ha="center",
-        va="center",
-        bbox={**box, "edgecolor": palette.INK},
-    )
-    axes.text(
-        8.5,
-        2.0,
-        "boundary law\n$v=\\mathcal{B}\\,e$",
-        ha="center",
-        va="center",
-        bbox={**box, "edgecolor": palette.VERMILION},
-    )
-    arrow: dict[str, Any] = {
-        "arrowstyle": "-|>",
-        "mutation_scale": 9,
-        "color": palette.VERMILION,
-        "linewidth": 1.3,
-        "shrinkA": 0,
-        "shrinkB": 0,
-    }
+    law = "boundary law\n$v=\\mathcal{B}\\,e$"
+    axes.text(8.5, 4.15, "residual\n$e=y-F$", bbox={**box, "edgecolor": palette.INK}, **CENTRED)
+    axes.text(8.5, 2.0, law, bbox={**box, "edgecolor": palette.VERMILION}, **CENTRED)
+    arrow = _arrow(palette.VERMILION, 1.3, 9)
     axes.annotate("", (7.35, 4.15), (6.0, 4.15), arrowprops={**arrow, "color": palette.INK})
     axes.annotate("", (8.5, 2.75), (8.5, 3.42), arrowprops=arrow)
     axes.annotate("", (0.0, 1.98), (7.05, 1.98), arrowprops={**arrow, "arrowstyle": "-"})
     axes.annotate("", (0.0, 4.15), (0.0, 1.98), arrowprops={**arrow, "arrowstyle": "-"})
     axes.annotate("", (0.36, 4.15), (0.0, 4.15), arrowprops=arrow)
-    axes.text(
-        3.5,
-        1.9,
-        r"back by $J^{\mathsf{T}}$; columns move by $M$",
-        ha="center",
-        va="top",
-        color=palette.VERMILION,
-        fontsize=7.5,
-    )
+    words = r"back by $J^{\mathsf{T}}$; columns move by $M$"
+    axes.text(3.5, 1.9, words, ha="center", va="top", color=palette.VERMILION, fontsize=7.5)
+
+
+def _arrow(colour: str, width: float, size: float) -> dict[str, Any]:
+    ends = {"arrowstyle": "-|>", "shrinkA": 0, "shrinkB": 0}
+    return {**ends, "mutation_scale": size, "color": colour, "linewidth": width}
 
 
 def _matrices(axes: Axes, net: Network) -> None:
@@ -185,35 +138,17 @@ def _matrices(axes: Axes, net: Network) -> None:
             np.asarray(loop.dense()),
             axes.inset_axes((left - 0.95, 0.0, 1.25, 1.1), transform=axes.transData),
         )
-        inset.imshow(
-            matrix,
-            cmap="PuOr",
-            vmin=-np.abs(matrix).max(),
-            vmax=np.abs(matrix).max(),
-            aspect="auto",
-        )
+        most = np.abs(matrix).max()
+        inset.imshow(matrix, cmap="PuOr", vmin=-most, vmax=most, aspect="auto")
         for (row, column), value in np.ndenumerate(matrix):
-            colour = "white" if abs(value) > 0.6 * np.abs(matrix).max() else palette.INK
-            inset.text(
-                column,
-                row,
-                "+" if value > 0 else "−",
-                ha="center",
-                va="center",
-                fontsize=6.5,
-                color=colour,
-            )
+            colour = "white" if abs(value) > 0.6 * most else palette.INK
+            sign = "+" if value > 0 else "−"
+            inset.text(column, row, sign, **CENTRED, fontsize=6.5, color=colour)
         inset.set_xticks([])
         inset.set_yticks([])
         index = certify(loop).index
-        axes.text(
-            left + 0.42,
-            0.55,
-            f"{words}\n{index:.0%} symmetric",
-            ha="left",
-            va="center",
-            fontsize=7.5,
-        )
+        words = f"{words}\n{index:.0%} symmetric"
+        axes.text(left + 0.42, 0.55, words, ha="left", va="center", fontsize=7.5)
 
 
 def loss_over(grid: np.ndarray) -> np.ndarray:
@@ -285,29 +220,9 @@ def _arrows(axes: Axes, net: Network) -> None:
         sign = 1.0 if label == "descent" else np.sign(OMEGA)
         velocity = sign * np.array([float(layer[0, 0]) for layer in driven.velocities(potential)])
         tip = tuple(np.asarray(START) + 0.24 * velocity / np.linalg.norm(velocity))
-        axes.annotate(
-            "",
-            tip,
-            START,
-            zorder=6,
-            arrowprops={
-                "arrowstyle": "-|>",
-                "mutation_scale": 10,
-                "color": colour,
-                "linewidth": 2.0,
-                "shrinkA": 0,
-                "shrinkB": 0,
-            },
-        )
-        axes.annotate(
-            label,
-            tip,
-            xytext=shift,
-            textcoords="offset points",
-            ha="left" if shift[0] > 0 else "right",
-            va="center",
-            fontsize=7.5,
-        )
+        axes.annotate("", tip, START, zorder=6, arrowprops=_arrow(colour, 2.0, 10))
+        beside = {"ha": "left" if shift[0] > 0 else "right", "va": "center", "fontsize": 7.5}
+        axes.annotate(label, tip, xytext=shift, textcoords="offset points", **beside)
 
 
 def one_step(axes: Axes, start: list[float], target: list[float], name: str) -> None:
@@ -341,28 +256,11 @@ def one_step(axes: Axes, start: list[float], target: list[float], name: str) -> 
     axes.plot([-1, 1], ends, "--", color=palette.GREY, linewidth=0.9, zorder=1)
     axes.plot([-1, 1], ends, "s", color=colour, markersize=4, label="turn left or right")
     axes.plot(0, 0, "o", color=palette.INK, markersize=5, label="no turn")
-    axes.plot(
-        0,
-        ends.mean(),
-        "D",
-        color="white",
-        markeredgecolor=colour,
-        markeredgewidth=1.3,
-        markersize=5,
-        label="mean of both turns",
-    )
-    axes.annotate(
-        "",
-        (0, ends.mean()),
-        (0, 0),
-        arrowprops={
-            "arrowstyle": "-|>",
-            "mutation_scale": 8,
-            "color": palette.INK,
-            "shrinkA": 3,
-            "shrinkB": 3.5,
-        },
-    )
+    open_: dict[str, Any] = {"color": "white", "markeredgecolor": colour, "markeredgewidth": 1.3}
+    axes.plot(0, ends.mean(), "D", markersize=5, label="mean of both turns", **open_)
+    arrow = {"arrowstyle": "-|>", "mutation_scale": 8, "color": palette.INK}
+    arrow |= {"shrinkA": 3, "shrinkB": 3.5}
+    axes.annotate("", (0, ends.mean()), (0, 0), arrowprops=arrow)
     axes.set_ylim(curve.min() - 0.08 * reach, curve.max() + 0.08 * reach)
     axes.set_xticks((-1, 0, 1), ("$-1$", "0", "1"))
     axes.set_xlabel("amount of turning")
@@ -409,25 +307,12 @@ def drift(axes: Axes) -> None:
         linewidths=1.0,
         zorder=3,
     )
-    axes.plot(
-        [],
-        [],
-        "--s",
-        color=palette.PURPLE,
-        markersize=3.8,
-        markerfacecolor="white",
-        label="nonreciprocal",
-    )
-    axes.plot([], [], "s", color=palette.PURPLE, markersize=3.8, label="turn accepted")
+    look: dict[str, Any] = {"color": palette.PURPLE, "markersize": 3.8}
+    axes.plot([], [], "--s", markerfacecolor="white", label="nonreciprocal", **look)
+    axes.plot([], [], "s", label="turn accepted", **look)
     axes.plot([], [], color=palette.GREY, linewidth=0.5, label="same update")
-    axes.plot(
-        TARGET[0, :2].sum(),
-        TARGET[0, 0] / TARGET[0, :2].sum(),
-        "*",
-        color=palette.INK,
-        markersize=8,
-        zorder=4,
-    )
+    both = TARGET[0, :2].sum()
+    axes.plot(both, TARGET[0, 0] / both, "*", color=palette.INK, markersize=8, zorder=4)
     axes.plot(*START, "o", color=palette.INK, markersize=4.5, zorder=5)
     axes.set_xlabel("share sent to the inner node")
     axes.set_ylabel("its share to output 1")

@@ -14,6 +14,9 @@ import numpy as np
 from whorl.study.report.folder import Study
 from whorl.study.report.words import plural
 
+# What a pointer reads of a mean with its bounds.
+INTERVAL = "gap %{customdata[0]}<br>95 %: %{customdata[1]} to %{customdata[2]}"
+
 
 @dataclass(frozen=True)
 class Chart:
@@ -72,6 +75,12 @@ def short(value: Any) -> float | None:
 def shorts(values: Iterable[Any]) -> list[float | None]:
     """Such numbers in a list, as a chart takes them."""
     return [short(value) for value in values]
+
+
+def marks(x: Any, y: Any, colour: str, symbol: str, size: int, **more: Any) -> dict[str, Any]:
+    """Points of a chart."""
+    look = {"color": colour, "symbol": symbol, "size": size, **more.pop("look", {})}
+    return {"type": "scatter", "mode": "markers", "x": x, "y": shorts(y), "marker": look} | more
 
 
 def replication(choices: list[dict[str, Any]]) -> Chart:

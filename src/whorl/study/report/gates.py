@@ -1,46 +1,23 @@
 """Gates with the margin by which each held or failed."""
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 from whorl.study.report.words import SIGNS, number
 
 
-@dataclass(frozen=True)
-class Row:
-    """One gate as a line of the page's table."""
-
-    name: str
-    statistic: str
-    value: str
-    wanted: str
-    origin: str
-    passed: bool
-    margin: str
-    length: (
-        float  # of the bar, from 0 to 100: the margin as a share of the larger of value and bound
-    )
-
-
-def rows(gates: list[dict[str, Any]]) -> list[Row]:
-    """The gates of a verdict, in the design's order."""
-    return [_row(gate) for gate in gates]
-
-
-def _row(gate: dict[str, Any]) -> Row:
-    wanted = f"{SIGNS[gate['relation']]} {number(gate['bound'])}"
-    value = number(gate["value"])
-    return Row(
-        gate["name"],
-        gate["statistic"],
-        value,
-        wanted,
-        gate["origin"],
-        gate["passed"],
-        margin(gate),
-        length(gate),
-    )
+def rows(gates: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The gates of a verdict as lines of the page's table, in the design's order."""
+    return [
+        gate
+        | {
+            "value": number(gate["value"]),
+            "wanted": f"{SIGNS[gate['relation']]} {number(gate['bound'])}",
+            "margin": margin(gate),
+            "length": length(gate),
+        }
+        for gate in gates
+    ]
 
 
 def margin(gate: dict[str, Any]) -> str:

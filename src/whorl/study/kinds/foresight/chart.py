@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from whorl.palette import BOTH
-from whorl.study.report.charts import Chart, axis, short, shorts, signed_log
+from whorl.study.report.charts import INTERVAL, Chart, axis, marks, shorts, signed_log
 from whorl.study.report.words import number, plural
 
 TABLE = "conditions"
@@ -45,18 +45,14 @@ def chart(statistics: dict[str, float], table: dict[str, np.ndarray], anchor: st
     *most, last = [str(row[5]) for row in rows if row[0] == "turns"]
     summary = (
         "Below zero a learner that looks ahead finishes before the native one. Bars are 95 % "
-        "intervals over trials. Turning pays, with "
-        f"its upper bound below zero, in {', '.join(most)} and {last} of "
+        f"intervals over trials. Turning pays, with its upper bound below zero, in "
+        f"{', '.join(most)} and {last} of "
         f"{plural(int(rows[0][6]), 'condition')}, from left to right."
         f"{''.join(_rival(statistics, name, words) for name in ('random', 'straight'))}"
     )
+    seen = dict(zip(horizons, words, strict=True))
     lines = [
-        [
-            ARMS[row[0]][0],
-            "end" if row[1] < 0 else str(row[1]),
-            *map(number, row[2:5]),
-            f"{row[5]} of {row[6]}",
-        ]
+        [ARMS[row[0]][0], seen[row[1]], *map(number, row[2:5]), f"{row[5]} of {row[6]}"]
         for row in rows
     ]
     head = (
@@ -112,23 +108,14 @@ def _ahead(
 def _arm(name: str, rows: list[tuple[Any, ...]], horizons: list[int]) -> dict[str, Any]:
     shown, colour, symbol = ARMS[name]
     middle, low, high = (signed_log(np.array([row[k] for row in rows]), GAP) for k in (2, 3, 4))
-    return {
-        "type": "scatter",
+    bars = {"array": shorts(high - middle), "arrayminus": shorts(middle - low)}
+    pays = "<br>pays in %{customdata[3]} conditions<extra></extra>"
+    more = {
         "mode": "lines+markers",
         "name": shown,
-        "x": [horizons.index(row[1]) for row in rows],
-        "y": shorts(middle),
-        "error_y": {
-            "array": shorts(high - middle),
-            "arrayminus": shorts(middle - low),
-            "symmetric": False,
-            "color": colour,
-        },
+        "error_y": bars | {"symmetric": False, "color": colour},
         "line": {"color": colour, "width": 2 if name == "turns" else 1},
-        "marker": {"color": colour, "symbol": symbol, "size": 9},
-        "customdata": [
-            [short(row[2]), short(row[3]), short(row[4]), f"{row[5]} of {row[6]}"] for row in rows
-        ],
-        "hovertemplate": f"{shown}<br>gap %{{customdata[0]}}<br>95 %: %{{customdata[1]}} to %{{customdata[2]}}"
-        "<br>pays in %{customdata[3]} conditions<extra></extra>",
+        "customdata": [[*shorts(row[2:5]), f"{row[5]} of {row[6]}"] for row in rows],
+        "hovertemplate": f"{shown}<br>{INTERVAL}{pays}",
     }
+    return marks([horizons.index(row[1]) for row in rows], middle, colour, symbol, 9, **more)

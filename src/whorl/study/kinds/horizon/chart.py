@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from whorl.palette import BOTH
-from whorl.study.report.charts import Chart, short, shorts
+from whorl.study.report.charts import INTERVAL, Chart, marks, short, shorts
 from whorl.study.report.words import number, plural
 
 TABLE = "trials"
@@ -68,18 +68,11 @@ def _trials(policy: str, part: dict[str, np.ndarray], order: np.ndarray) -> dict
     """The gaps of one policy, with the terms of the ledger under the pointer."""
     shown, colour, symbol = POLICIES[policy]
     terms = "<br>".join(f"{term} %{{customdata[{k}]}}" for k, term in enumerate(TERMS, 1))
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": shown,
-        "x": list(range(order.size)),
-        "y": shorts(part["gap"][order]),
-        "customdata": [
-            [int(part["trial"][k]), *(short(part[term][k]) for term in TERMS)] for k in order
-        ],
-        "marker": {"color": colour, "symbol": symbol, "size": 9},
+    more = {
+        "customdata": [[int(part["trial"][k]), *(short(part[t][k]) for t in TERMS)] for k in order],
         "hovertemplate": f"trial %{{customdata[0]}}, {shown}<br>{terms}<extra></extra>",
     }
+    return marks([*range(order.size)], part["gap"][order], colour, symbol, 9, name=shown, **more)
 
 
 def _mean(statistics: dict[str, float], policy: str, at: float) -> dict[str, Any]:
@@ -88,28 +81,15 @@ def _mean(statistics: dict[str, float], policy: str, at: float) -> dict[str, Any
     mean, low, high = (
         statistics.get(f"gap.{policy}{end}", float("nan")) for end in ("", ".lower", ".upper")
     )
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "x": [at],
-        "y": [short(mean)],
-        "error_y": {
-            "array": [short(high - mean)],
-            "arrayminus": [short(mean - low)],
-            "symmetric": False,
-            "color": colour,
-            "thickness": 2,
-        },
-        "marker": {
-            "color": colour,
-            "symbol": symbol,
-            "size": 13,
-            "line": {"color": BOTH.quiet, "width": 1},
-        },
+    bars = {"array": [short(high - mean)], "arrayminus": [short(mean - low)], "symmetric": False}
+    more = {
+        "error_y": bars | {"color": colour, "thickness": 2},
+        "look": {"line": {"color": BOTH.quiet, "width": 1}},
         "customdata": [[short(mean), short(low), short(high)]],
-        "hovertemplate": f"mean, {shown}<br>gap %{{customdata[0]}}<br>95 %: %{{customdata[1]}} to %{{customdata[2]}}<extra></extra>",
+        "hovertemplate": f"mean, {shown}<br>{INTERVAL}<extra></extra>",
         "showlegend": False,
     }
+    return marks([at], [mean], colour, symbol, 13, **more)
 
 
 def _gaps(statistics: dict[str, float], of_policy: dict[str, dict[str, np.ndarray]]) -> str:
@@ -120,9 +100,8 @@ def _gaps(statistics: dict[str, float], of_policy: dict[str, dict[str, np.ndarra
     )
     return (
         "A gap above zero: the native learner ends lower. The adaptive policy has the smaller gap "
-        f"in {better} of "
-        f"{plural(matched.size, 'trial')}. "
-        f"Mean gaps: {means}; their bars are 95 % intervals over trials."
+        f"in {better} of {plural(matched.size, 'trial')}. Mean gaps: {means}; their bars are 95 % "
+        "intervals over trials."
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from whorl.palette import BOTH
-from whorl.study.report.charts import Chart, axis, shorts, signed_log
+from whorl.study.report.charts import Chart, axis, marks, shorts, signed_log
 from whorl.study.report.words import number, plural
 
 TABLE = "configurations"
@@ -23,15 +23,8 @@ def chart(statistics: dict[str, float], table: dict[str, np.ndarray], anchor: st
         np.nan_to_num(table[name][kept], posinf=0, neginf=0) for name in ("ratio", "coefficient")
     )
     edge = float(signed_log(np.array([1.0]), RATIO)[0])
-    line = {
-        "type": "line",
-        "x0": edge,
-        "x1": edge,
-        "yref": "paper",
-        "y0": 0,
-        "y1": 1,
-        "line": {"dash": "dash", "width": 1.5},
-    }
+    line = {"type": "line", "x0": edge, "x1": edge, "yref": "paper", "y0": 0, "y1": 1}
+    line |= {"line": {"dash": "dash", "width": 1.5}}
     where = {
         "x": edge,
         "xanchor": "left",
@@ -48,10 +41,8 @@ def chart(statistics: dict[str, float], table: dict[str, np.ndarray], anchor: st
     }
     summary = (
         f"Each point is one configuration: {int(table['favourable'].sum())} of {wrong.size} have a "
-        "negative coefficient, "
-        f"so that a turn helps. "
-        "Right of the dashed line the ratio of one sample says so; it is wrong for "
-        f"{int(wrong.sum())}, which are ringed"
+        "negative coefficient, so that a turn helps. Right of the dashed line the ratio of one "
+        f"sample says so; it is wrong for {int(wrong.sum())}, which are ringed"
         f"{_rates(statistics)}. Both axes are logarithmic away from zero."
     )
     if kept.size < wrong.size:
@@ -69,17 +60,15 @@ def chart(statistics: dict[str, float], table: dict[str, np.ndarray], anchor: st
 
 def _rates(statistics: dict[str, float]) -> str:
     """How well the ratio does, with intervals, as far as it is known."""
-    known = [
-        (word, statistics[key], statistics[f"{key}.lower"], statistics[f"{key}.upper"])
-        for key, word in (
-            ("auc", "area under the ROC curve"),
-            ("accuracy", "share of right predictions"),
-        )
+    names = {"auc": "area under the ROC curve", "accuracy": "share of right predictions"}
+    known = {
+        word: [number(statistics[f"{key}{end}"]) for end in ("", ".lower", ".upper")]
+        for key, word in names.items()
         if f"{key}.upper" in statistics
-    ]
+    }
     return "".join(
-        f"; {word} {number(value)}, from {number(low)} to {number(high)} over families"
-        for word, value, low, high in known
+        f"; {word} {value}, from {low} to {high} over families"
+        for word, (value, low, high) in known.items()
     )
 
 
@@ -96,45 +85,21 @@ def _points(table: dict[str, np.ndarray], x: np.ndarray, y: np.ndarray) -> list[
         (0, "a turn hurts", BOTH.hurts, "diamond"),
     ):
         here = np.flatnonzero(table["favourable"] == sign)
-        traces.append(
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "name": name,
-                "x": shorts(x[here]),
-                "y": shorts(y[here]),
-                "customdata": [
-                    [*shorts(shown[k]), "<br>predicted wrongly" if wrong[k] else ""] for k in here
-                ],
-                "marker": {"color": colour, "symbol": symbol, "size": 6, "opacity": 0.7},
-                "hovertemplate": f"{says}%{{customdata[5]}}<extra></extra>",
-            }
-        )
-    ring = {"color": BOTH.wrong, "symbol": "circle-open", "size": 11, "line": {"width": 2}}
-    rings = {
-        "type": "scatter",
-        "mode": "markers",
-        "name": "predicted wrongly",
-        "hoverinfo": "skip",
-        "marker": ring,
-    }
-    return [*traces, rings | {"x": shorts(x[wrong]), "y": shorts(y[wrong])}]
+        told = [[*shorts(shown[k]), "<br>predicted wrongly" if wrong[k] else ""] for k in here]
+        more = {"customdata": told, "hovertemplate": f"{says}%{{customdata[5]}}<extra></extra>"}
+        look = {"look": {"opacity": 0.7}, "name": name}
+        traces.append(marks(shorts(x[here]), y[here], colour, symbol, 6, **look, **more))
+    ring = {"look": {"line": {"width": 2}}, "name": "predicted wrongly", "hoverinfo": "skip"}
+    return [*traces, marks(shorts(x[wrong]), y[wrong], BOTH.wrong, "circle-open", 11, **ring)]
 
 
 def _shares(table: dict[str, np.ndarray]) -> tuple[tuple[str, ...], list[list[str]]]:
     """By depth and imbalance: how many are favourable, how many predicted rightly."""
     lines = []
+    right = table["predicted"] == table["favourable"]
     for depth in np.unique(table["depth"]):
         for beta in np.unique(table["beta"]):
             here = (table["depth"] == depth) & (table["beta"] == beta)
-            right = int((table["predicted"] == table["favourable"])[here].sum())
-            lines.append(
-                [
-                    str(depth),
-                    number(float(beta)),
-                    str(int(here.sum())),
-                    str(int(table["favourable"][here].sum())),
-                    str(right),
-                ]
-            )
+            counts = here.sum(), table["favourable"][here].sum(), right[here].sum()
+            lines.append([str(depth), number(float(beta)), *(str(int(one)) for one in counts)])
     return ("depth", "β", "configurations", "a turn helps", "predicted rightly"), lines
