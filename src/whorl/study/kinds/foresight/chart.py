@@ -45,7 +45,7 @@ def chart(statistics: dict[str, float], table: dict[str, np.ndarray], anchor: st
     *most, last = [str(row[5]) for row in rows if row[0] == "turns"]
     summary = (
         "Below zero a learner that looks ahead finishes before the native one. Bars are 95 % "
-        f"intervals over trials. Turning pays, with its upper bound below zero, in "
+        "intervals over trials. Turning pays, with its upper bound below zero, in "
         f"{', '.join(most)} and {last} of "
         f"{plural(int(rows[0][6]), 'condition')}, from left to right."
         f"{''.join(_rival(statistics, name, words) for name in ('random', 'straight'))}"
