@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 READY = $(VENV)/.ready
 
-.PHONY: help setup reproduce test test-slow test-browser check-crate check-release mutants docs lint types lock clean
+.PHONY: help setup reproduce test test-slow test-browser check-crate check-release mutants docs bench lint types lock clean
 
 help:
 	@echo "make setup      create $(VENV) from requirements.lock"
@@ -16,6 +16,7 @@ help:
 	@echo "make check-release  what others wrote to check a package, each in an environment of its own (docs/about/release.md)"
 	@echo "make mutants    change the mathematics at random in a copy, and see whether the tests notice (docs/about/mutants.md; an hour)"
 	@echo "make docs       the documentation, into docs/_build/html"
+	@echo "make bench      the benchmarks that take under two minutes each, on one page: benchmarks/results/bench.md"
 	@echo "make lock       resolve requirements.lock anew (needs uv)"
 
 setup: $(READY)
@@ -57,6 +58,9 @@ mutants: setup
 
 docs: setup
 	$(BIN)/sphinx-build -b html -W --keep-going -n -E -q docs docs/_build/html
+
+bench: setup
+	$(BIN)/python benchmarks/page.py
 
 lint: setup
 	$(BIN)/ruff check .

@@ -75,10 +75,7 @@ def main():
     given = timing.asked(parser, rows=2000, outputs=4)
     held = given.rows * given.outputs * 2 * 8
     print(f"{given.rows} rows, {given.outputs} outputs: {held / 1e6:.0f} MB of numbers")
-    print(
-        f"{'file':<22}{'MB':>7}{'seconds':>9}{'cpu s':>7}{'memory MB':>11}{'of data':>9}{'p':>9}  "
-        "verdict"
-    )
+    rows = []
     with tempfile.TemporaryDirectory() as folder:
         for turn in (0.0, 0.01):
             data = table(given.rows, given.outputs, turn)
@@ -96,16 +93,21 @@ def main():
                     check=True,
                 )
                 seen = json.loads(done.stdout)
-                times = (
-                    f"{path.stat().st_size / 1e6:>7.0f}{seen['seconds']:>9.1f}{seen['cpu']:>7.1f}"
-                )
-                numbers = f"{times}{seen['memory'] / 1e6:>11.0f}{seen['memory'] / held:>9.2f}"
-                print(
-                    f"{path.name:<22}{numbers}{seen['p']:>9.2g}  "
-                    f"{'turns' if seen['turns'] else 'reciprocal'}",
-                    flush=True,
+                rows.append(
+                    [
+                        path.name,
+                        f"{path.stat().st_size / 1e6:.0f}",
+                        f"{seen['seconds']:.1f}",
+                        f"{seen['cpu']:.1f}",
+                        f"{seen['memory'] / 1e6:.0f}",
+                        f"{seen['memory'] / held:.2f}",
+                        f"{seen['p']:.2g}",
+                        "turns" if seen["turns"] else "reciprocal",
+                    ]
                 )
                 path.unlink()
+    head = ["file", "MB", "seconds", "cpu s", "memory, MB", "of the data", "p", "verdict"]
+    print(timing.table(head, rows))
 
 
 if __name__ == "__main__":

@@ -62,9 +62,9 @@ def disagreement(answer, wanted):
 def validate(group, depths):
     """Stop unless everybody agrees with the loop over pairs."""
     for depth in depths:
-        wanted = group[LOOP].ask("answer", 16, depth, 5)
+        wanted = group[LOOP].ask("answer", 16, depth, 5)[0]
         found = {
-            name: disagreement(worker.ask("answer", 16, depth, 5), wanted)
+            name: disagreement(worker.ask("answer", 16, depth, 5)[0], wanted)
             for name, worker in group.items()
         }
         for name, size in found.items():
@@ -80,7 +80,9 @@ def measure(group, depth, pairs, rounds):
     """Seconds a pair by both clocks, for each peer."""
     sizes = dict.fromkeys(group, pairs) | {LOOP: LOOP_PAIRS}
     rounds = rounds if pairs < 2000 else max(2, rounds // 2)  # a long run is its own average
-    seconds = workers.in_turns(group, sizes, depth, rounds, seconds=0.5)
+    seconds = workers.in_turns(
+        group, {name: (size, depth) for name, size in sizes.items()}, rounds, seconds=0.5
+    )
     return {
         name: tuple(clock / sizes[name] for clock in clocks) for name, clocks in seconds.items()
     }

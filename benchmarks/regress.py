@@ -111,23 +111,25 @@ def slsqp(x, y):
 def compared(rows, width, most, repeats):
     x, y = problem(rows, width)
     even, ones = np.full((1, width, width), 1 / width), np.ones(rows)
-    print(f"\n{rows} x {width} x {width}")
+    table = []
     for loss, others in (
         ("kl", {"EM": em, "EM with SQUAREM": squarem}),
         ("squared", {"SLSQP": slsqp, "quadprog": program}),
     ):
         best = minimise(LOSSES[loss](x, y, ones), even, 1e-14).value[0]
         own, found = clocked(lambda: minimise(LOSSES[loss](x, y, ones), even, ABOVE), repeats)  # noqa: B023
-        print(f"{loss:<8}{'whorl':<18}{own * 1e3:>12.2f} ms  {found.steps[0]} steps")
+        table.append([f"{loss}, whorl", f"{own * 1e3:.2f}", "1.0", f"{found.steps[0]} steps"])
         for name, solve in others.items():
             arguments = (x, y, best, most) if loss == "kl" else (x, y)
             try:
                 spent, rounds = clocked(lambda: solve(*arguments), min(repeats, 3))  # noqa: B023
             except ImportError:
-                print(f"{loss:<8}{name:<18} is not installed")
+                table.append([f"{loss}, {name}", "not installed", "", ""])
                 continue
-            told = "" if loss == "squared" else f"  {rounds or f'not within {most}'} rounds"
-            print(f"{loss:<8}{name:<18}{spent * 1e3:>12.2f} ms  {spent / own:6.1f} times{told}")
+            told = "" if loss == "squared" else f"{rounds or f'not within {most}'} rounds"
+            table.append([f"{loss}, {name}", f"{spent * 1e3:.2f}", f"{spent / own:.1f}", told])
+    print(f"\n{rows} x {width} x {width}\n")
+    print(timing.table(["loss, program", "ms", "times whorl", "took"], table))
 
 
 def main():

@@ -41,12 +41,11 @@ def main():
         tempfile.TemporaryDirectory() as folder,
         ThreadPoolExecutor(len(asked.studies) if asked.together else 1) as pool,
     ):
-        list(pool.map(lambda name: replicated(name, asked, Path(folder)), asked.studies))
+        rows = list(pool.map(lambda name: replicated(name, asked, Path(folder)), asked.studies))
     cores = f"{asked.workers} processes" if asked.engine == "processes" else asked.engine
-    print(
-        f"{'all':<12}{asked.seeds:>6} seeds {time.perf_counter() - begun:>8.1f} s on "
-        f"{cores}{', together' * asked.together}"
-    )
+    print(f"{cores}{', all studies together' * asked.together}")
+    rows.append(["all", str(asked.seeds), f"{time.perf_counter() - begun:.1f}", "", ""])
+    print(timing.table(["study", "seeds", "seconds", "to the first", "per seed then"], rows))
 
 
 def replicated(name, asked, folder):
@@ -67,11 +66,7 @@ def replicated(name, asked, folder):
     taken, middle = time.perf_counter() - begun, len(marks) // 2
     steady = (marks[-1] - marks[middle]) / max(1, len(marks) - 1 - middle)
     first = marks[0] - begun
-    print(
-        f"{name:<12}{asked.seeds:>6} seeds {taken:>8.1f} s, {first:.1f} s to the first, "
-        f"{steady:.3f} s a seed then",
-        flush=True,
-    )
+    return [name, str(asked.seeds), f"{taken:.1f}", f"{first:.1f}", f"{steady:.3f}"]
 
 
 if __name__ == "__main__":

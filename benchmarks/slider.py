@@ -53,11 +53,11 @@ def main():
         page.evaluate(measure)  # what is compiled at a first change is not a slider's time
         times = page.evaluate(measure)
         browser.close()
+    rows = []
     for name, what in NAMES.items():
-        print(
-            f"{what:<28}{statistics.median(times[name]):>6.0f} ms, from {min(times[name])} to "
-            f"{max(times[name])}"
-        )
+        found = times[name]
+        rows.append([what, f"{statistics.median(found):.0f}", f"{min(found)} to {max(found)}"])
+    print(timing.table(["from the slider until", "median, ms", "range"], rows))
 
 
 if __name__ == "__main__":

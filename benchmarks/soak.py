@@ -118,14 +118,14 @@ def told(asked, rows, cases, stored):
     late = [row for row in rows if row[0] > rows[-1][0] / 5]  # after compiling
     rate = (late[-1][1] - late[0][1]) / (late[-1][0] - late[0][0])
     sizes = [row[2] / 1e6 for row in late]
-    print(
-        f"{cases} cases in {rows[-1][0]:.0f} s, {rate:.0f} cases/s after the first fifth, "
-        f"{stored / max(cases, 1):.0f} bytes a case"
-    )
-    print(
-        f"memory {min(sizes):.0f} to {max(sizes):.0f} MB, last {sizes[-1]:.0f} MB; {rows[-1][3]} "
-        "files"
-    )
+    told = [
+        ["cases", f"{cases} in {rows[-1][0]:.0f} s"],
+        ["cases/s after the first fifth", f"{rate:.0f}"],
+        ["bytes per case", f"{stored / max(cases, 1):.0f}"],
+        ["memory, MB", f"{min(sizes):.0f} to {max(sizes):.0f}, last {sizes[-1]:.0f}"],
+        ["files", str(rows[-1][3])],
+    ]
+    print(timing.table(["of the soak", "measured"], told))
     figure, axes = plt.subplots(1, 3, figsize=(11, 3), layout="constrained")
     for ax, column, scale, label in zip(
         axes,

@@ -1,7 +1,7 @@
 """How close is K v on a wide network to the bare matrix products it needs?
 
 Prints, for one machine and one run, the time of `K @ v` over the time of the same products with
-nothing in between (a way back, one product a layer for the scores, a way forward and one product a
+nothing in between (a way back, one product per layer for the scores, a way forward and one product per
 layer for the velocities), and for a single sample over the time of reading every layer three times.
 Targets: at most 1.3 and at most 2 on a CPU; at least 85 % of the bare rate on an H200.
 
@@ -48,7 +48,7 @@ def bare(layers, flows, potential):
 
 @jax.jit
 def three_reads(layers, flow):
-    """Three matrix-vector products a layer."""
+    """Three matrix-vector products per layer."""
     for layer in layers:
         flow = flow @ layer.T
     for layer in reversed(layers):
@@ -98,11 +98,15 @@ def main() -> None:
     )
     flops = 2 * asked.samples * asked.width**2 * (4 * asked.depth - 2)
     times, rate = many["K v"] / many["bare"], many["bare"] / many["K v"]
-    print(
-        f"K v          {1e3 * many['K v']:9.3f} ms  {times:.3f} times the bare products, "
-        f"{rate:.0%} of their rate"
-    )
-    print(f"bare         {1e3 * many['bare']:9.3f} ms  {flops / many['bare'] / 1e9:.0f} GFLOP/s")
+    speed = f"{flops / many['bare'] / 1e9:.0f} GFLOP/s"
+    rows = [
+        [
+            "K v",
+            f"{1e3 * many['K v']:.3f}",
+            f"{times:.3f} of the bare products, {rate:.0%} of their rate",
+        ],
+        ["bare products", f"{1e3 * many['bare']:.3f}", speed],
+    ]
     one = best(
         {
             "K* v": lambda: apply(single, potential[:1]),
@@ -110,10 +114,9 @@ def main() -> None:
         },
         3 * asked.repeats,
     )
-    print(
-        f"K* v         {1e3 * one['K* v']:9.3f} ms  {one['K* v'] / one['reads']:.3f} times reading "
-        "each layer three times"
-    )
+    reads = f"{one['K* v'] / one['reads']:.3f} of reading each layer three times"
+    rows.append(["K* v", f"{1e3 * one['K* v']:.3f}", reads])
+    print(timing.table(["quantity", "ms", "against"], rows))
 
 
 if __name__ == "__main__":

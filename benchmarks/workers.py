@@ -14,20 +14,20 @@ import os
 import time
 
 import timing
-from peers.problem import problem
 
 PAUSE = 0.1
 
 
-def serve(pipe, name):
+def serve(pipe, name, problems):
     """Import one peer and do what comes through the pipe.
 
-    ("answer" or "prepare", pairs, depth, seed), or ("time", seconds).
+    ("answer" or "prepare", what the module `problems` makes a problem of), or ("time", seconds).
     """
     os.environ.setdefault(
         "OMP_WAIT_POLICY", "PASSIVE"
     )  # read when the first OpenMP library is loaded
     try:
+        problem = importlib.import_module(f"peers.{problems}").problem
         run = importlib.import_module(f"peers.{name}").run
     except ImportError as error:
         pipe.send(str(error))
@@ -40,17 +40,18 @@ def serve(pipe, name):
             pipe.send(timing.several(functools.partial(run, **given), *rest))
             continue
         given = problem(*rest)
+        start = time.perf_counter()
         answer = run(**given)
-        pipe.send(answer if what == "answer" else None)
+        pipe.send((answer if what == "answer" else None, time.perf_counter() - start))
 
 
 class Worker:
     """A peer in a process of its own; `missing` says why it cannot run here."""
 
-    def __init__(self, name):
+    def __init__(self, name, problems="problem"):
         context = multiprocessing.get_context("spawn")
         self.pipe, other = context.Pipe()
-        self.process = context.Process(target=serve, args=(other, name), daemon=True)
+        self.process = context.Process(target=serve, args=(other, name, problems), daemon=True)
         self.process.start()
         self.missing = self.pipe.recv()
 
@@ -64,13 +65,13 @@ class Worker:
         self.process.join()
 
 
-def in_turns(workers, sizes, depth, rounds, seconds):
-    """The best time of each worker, in turns, on `sizes[name]` pairs.
+def in_turns(workers, problems, rounds, seconds):
+    """The best time of each worker, in turns, on the problem made of `problems[name]`.
 
     The first call of each is not counted.
     """
     for name, worker in workers.items():
-        worker.ask("prepare", sizes[name], depth)
+        worker.ask("prepare", *problems[name])
     seen = {name: [] for name in workers}
     for _ in range(rounds):
         for name, worker in workers.items():

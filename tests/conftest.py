@@ -45,3 +45,15 @@ def as_users_call_it(monkeypatch):
     library's own sentence.
     """
     monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+
+
+def pytest_collection_modifyitems(items):
+    """Of a sampled family the quick suite runs the first cases, and the second command all."""
+    met = {}
+    for item in items:
+        kept = item.get_closest_marker("sampled")
+        if kept:
+            family = item.nodeid.split("[")[0]
+            met[family] = met.get(family, 0) + 1
+            if met[family] > kept.args[0]:
+                item.add_marker(pytest.mark.slow)

@@ -123,7 +123,7 @@ def logit_response(layers, rates, inputs):
 
 
 def scores(layers, rates, inputs, potential):
-    """rho J^T v, reshaped to one array a layer."""
+    """rho J^T v, reshaped to one array per layer."""
     flat, result, at = jacobian(layers, inputs).T @ np.asarray(potential).ravel(), [], 0
     for layer, rate in zip(layers, rates, strict=True):
         result.append(flat[at : at + layer.size].reshape(layer.shape[::-1]).T * rate)
@@ -132,7 +132,7 @@ def scores(layers, rates, inputs, potential):
 
 
 def gradient(layers, inputs, targets):
-    """d loss / d parameters by complex step, one array a layer."""
+    """d loss / d parameters by complex step, one array per layer."""
     result = [np.zeros(layer.shape) for layer in layers]
     for n, row, column in columns(layers):
         moved = [layer.astype(complex) for layer in layers]

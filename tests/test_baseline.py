@@ -139,11 +139,24 @@ def test_gradient_rules_follow_minus_the_gradient_times_the_rate(rule, rows):
     "mu", [1e-2, *(pytest.param(mu, marks=pytest.mark.slow) for mu in (0.1, 10.0))]
 )
 def test_gauss_newton_moves_as_the_leaky_law(name, rows, mu):
-    found, wanted = (
-        velocities(rule, NETS[name], X[rows], Y[rows])
-        for rule in (gauss_newton(mu), boundary(wh.leaky(mu)))
-    )
+    found = velocities(gauss_newton(mu), NETS[name], X[rows], Y[rows])
+    wanted = leaky_velocities(NETS[name], X[rows], Y[rows], mu)
     # Two solves whose condition numbers are about ||K|| / mu, at most 500 here.
+    assert distance(found, wanted) < 1e-13 * max(np.abs(v).max() for v in wanted)
+
+
+def leaky_velocities(net, inputs, targets, mu):
+    """Through the dense response, which no rule of a learner builds."""
+    driven = wh.response(net, inputs)
+    return driven.velocities(wh.leaky(mu)(driven, wh.residual(net, inputs, targets)))
+
+
+@pytest.mark.parametrize("rows", [5, 2], ids=["fewer parameters", "fewer fields"])
+def test_the_joint_leaky_law_moves_as_through_the_dense_response(rows):
+    net = NETS["one layer"]
+    assert (3 * rows > net.layers[0].size) == (rows == 5)
+    found = velocities(boundary(wh.leaky(0.05)), net, X[:rows], Y[:rows])
+    wanted = leaky_velocities(net, X[:rows], Y[:rows], 0.05)
     assert distance(found, wanted) < 1e-13 * max(np.abs(v).max() for v in wanted)
 
 
@@ -328,7 +341,7 @@ def test_a_network_in_single_precision_stays_there():
         ),
         (
             {"targets": Y[:2]},
-            "targets must have one row an input, but there are 2 targets and 6 inputs",
+            "targets must have one row per input, but there are 2 targets and 6 inputs",
         ),
     ],
 )

@@ -108,6 +108,7 @@ def test_turn_velocities_are_the_mobility_times_the_potential_carried_back(base)
     )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("base", LAWS)
 @pytest.mark.parametrize("depth", range(1, 7))
 def test_displacement_bending_and_coefficient_are_those_of_the_oracle(depth, base):
@@ -286,7 +287,7 @@ def test_an_overflow_is_refused_rather_than_returned():
         ),
         (
             {"targets": np.full((2, 3), 1 / 3)},
-            r"targets must have one row an input, but there are 2 targets and 1 inputs",
+            r"targets must have one row per input, but there are 2 targets and 1 inputs",
         ),
         (
             {"net": systems.two_outputs().net, "targets": np.array([[0.5, 0.5]])},

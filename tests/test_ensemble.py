@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import whorl as wh
-from whorl import ensemble, schedule
+from whorl import dispatch, schedule
 from whorl.fast import exponential, fused, lanes, small
 from whorl.ledger import TERMS
 from whorl.policy import look
@@ -91,7 +91,7 @@ def assert_same(result, number, pair):
 )
 def test_the_lanes_follow_the_general_loop(policy):
     nets, data = pairs_of(3, (3, 3, 3))
-    assert ensemble._lane_kind(nets, policy) is not None
+    assert dispatch.lane_kind(nets, policy) is not None
     result = many(nets, data, policy, record=True)
     for number in range(3):
         assert_same(result, number, alone(nets, data, policy, number))
@@ -201,9 +201,9 @@ def test_another_leak_goes_through_the_lanes_too():
         ),
     ],
 )
-def test_what_the_lanes_cannot_do_goes_through_the_general_loop(widths, policy):
+def test_what_the_lanes_cannot_do_goes_through_the_layers(widths, policy):
     nets, data = pairs_of(2, widths)
-    assert ensemble._lane_kind(nets, policy) is None
+    assert dispatch.lane_kind(nets, policy) is None
     result = many(nets, data, policy, record=True)
     assert_same(result, 1, alone(nets, data, policy, 1))
     assert result.closure.max() <= 1e-14
@@ -226,7 +226,7 @@ def test_what_the_lanes_cannot_do_goes_through_the_general_loop(widths, policy):
     ],
 )
 def test_the_lanes_take_nothing_they_do_not_know(policy, net):
-    assert ensemble._lane_kind(wh.stack([wh.Network.random((3, 3), seed=0, **net)]), policy) is None
+    assert dispatch.lane_kind(wh.stack([wh.Network.random((3, 3), seed=0, **net)]), policy) is None
 
 
 @pytest.mark.slow
@@ -363,7 +363,7 @@ def test_the_marks_on_a_program_change_no_value():
         ),
         (
             {"targets": np.full((2, 5, 3), 1 / 3)},
-            "targets must have one row an input, but there are 5 targets and 6 inputs",
+            "targets must have one row per input, but there are 5 targets and 6 inputs",
         ),
         (
             {"nets": wh.Network.random((3, 3), seed=0)},

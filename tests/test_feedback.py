@@ -280,6 +280,7 @@ def test_a_law_is_the_same_when_compiled(law):
     )
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("law", EVERY)
 def test_a_law_acts_on_a_stack_of_networks_as_on_each(law):
     nets = [wh.Network.random([3, 3, 3], seed=seed, floor=0.1) for seed in (5, 6)]

@@ -62,6 +62,7 @@ def test_repair_lets_every_identifiable_residual_decay_alike():
     np.testing.assert_array_equal(path.times, TIMES + 5.0)
 
 
+@pytest.mark.slow
 def test_a_column_under_the_direct_law_moves_as_an_outside_solver_says():
     start, target = np.array([0.6, 0.3, 0.1]), np.array([[0.1, 0.2, 0.7]])
     net = wh.Network([start[:, None]], rates=2.0)

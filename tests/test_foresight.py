@@ -9,7 +9,7 @@ import pytest
 
 import oracle
 import whorl as wh
-from whorl import ensemble, foresight, schedule
+from whorl import dispatch, ensemble, foresight, schedule
 from whorl.foresight import TURNS, Action, costate, rollout, steps
 from whorl.ledger import TERMS
 from whorl.policy import look, reserved
@@ -107,6 +107,7 @@ def by_enumeration(
     return choices, here
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("widths", "actions", "horizon", "omega"),
     [
@@ -155,6 +156,7 @@ def test_who_sees_to_the_end_never_finishes_behind(actions):
     assert result.closure.max() <= 1e-14
 
 
+@pytest.mark.slow
 def test_who_sees_nothing_ahead_takes_the_best_next_loss():
     pair = trained(rollout(0.2, horizon=0), (3, 3, 3), 2)
     assert pair.updates is not None
@@ -219,7 +221,7 @@ def test_the_lanes_look_ahead_as_the_general_loop_does(tables, horizon):
     # A relative error is one of the whole loss, also of the part that no network can take away.
     data = x, (y + np.random.default_rng(1).dirichlet(np.ones(3), (3, 6))) / 2
     policy = spoil(rollout([0.1, 0.2, 0.15], horizon=horizon), **tables)
-    assert ensemble._lane_kind(nets, policy) == ("rollout", "always")
+    assert dispatch.lane_kind(nets, policy) == ("rollout", "always")
     lanes = wh.train_many(nets, *data, policy=policy, **plan, record=True)
     checked = ensemble._checked_data(nets, *data, plan["schedule"], plan["turns"])
     general = ensemble._general(nets, policy, checked, True, 1, 64)

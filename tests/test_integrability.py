@@ -69,6 +69,7 @@ def test_the_one_form_of_several_blocks_is_the_differences_of_their_scores():
     np.testing.assert_allclose(wh.one_form(polynomial, POINT), wanted, rtol=0, atol=1e-15)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("corners", [3, 5, 8])
 def test_rock_paper_scissors_circulates_six_times_the_area_it_goes_around(corners):
     angles = 2 * np.pi * np.arange(corners) / corners
@@ -141,6 +142,7 @@ def test_scores_that_answer_each_other_alike_are_closed():
     assert wh.integrability(lambda p: (FIRST @ p[1], shifted @ p[0]), POINT).closed
 
 
+@pytest.mark.slow
 def test_a_turn_between_two_blocks_is_found_although_neither_turns_alone():
     found = wh.integrability(lambda p: (FIRST @ p[1], SECOND @ p[0]), POINT)
     exterior = np.asarray(found.exterior)
@@ -394,6 +396,7 @@ def test_a_circulation_that_is_undefined_is_refused():
 MIDDLE = np.array([0.5, 0.3, 0.2])
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 @pytest.mark.parametrize(
     "column", [MIDDLE, np.array([0.98, 0.01, 0.01]), np.array([0.01, 0.01, 0.98])]

@@ -27,6 +27,7 @@ def broad():
     return net, rng.dirichlet(np.ones(130), 2), rng.dirichlet(np.ones(129), 2)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("selected", [None, 1])
 def test_the_wide_response_is_the_careful_one(broad, selected):
     net, inputs, targets = broad
@@ -81,6 +82,7 @@ def near_a_vertex(width, distance):
     return layers, rng.dirichlet(np.ones(3), 2), potential - potential.mean(axis=1, keepdims=True)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("distance", [1e-6, 1e-9, 1e-12])
 @pytest.mark.parametrize("width", [127, 128])
 def test_no_digit_is_lost_near_a_vertex_whatever_the_width(width, distance):
@@ -178,6 +180,7 @@ def test_lanczos_shows_a_law_the_largest_eigenvalue_first():
     np.testing.assert_allclose(wh.krylov(law)(response, error), law(response, error), atol=1e-12)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("base", [wh.leaky(0.1), wh.repair()])
 def test_lanczos_runs_under_jit(base):
     net, task = wh.Network.random((3, 3, 3), seed=2, floor=0.1), wh.Task.random(3, 3, seed=3)
@@ -201,6 +204,7 @@ def test_no_residual_asks_for_no_potential_under_jit():
     ).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1e-6, 1e3])
 def test_the_change_is_what_the_last_quarter_of_the_products_did(broad, size):
     net, inputs, targets = broad
@@ -213,6 +217,7 @@ def test_the_change_is_what_the_last_quarter_of_the_products_did(broad, size):
     )
 
 
+@pytest.mark.slow
 def test_too_few_products_are_said_to_be_too_few(broad):
     net, inputs, targets = broad
     error = wh.residual(net, inputs, targets)[:1]
@@ -257,6 +262,7 @@ def differences(value, step=1e-4):
     return (ends[0] - 8 * ends[1] + 8 * ends[2] - ends[3]) / (12 * step)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "name",
     [

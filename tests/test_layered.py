@@ -377,7 +377,7 @@ def test_the_gradient_of_the_loss_is_that_of_the_complex_step():
         ),
         (
             lambda: wh.Network([EVEN], support=[]),
-            r"support must hold one array a layer, but there are 0 arrays and 1 layers",
+            r"support must hold one array per layer, but there are 0 arrays and 1 layers",
         ),
         (
             lambda: wh.Network([EVEN], support=[EVEN]),
@@ -397,7 +397,7 @@ def test_the_gradient_of_the_loss_is_that_of_the_complex_step():
         ),
         (
             lambda: wh.Network([EVEN], rates=[1.0, 2.0]),
-            r"rates must be one number or one entry a layer, .* 2 entries and 1 layers",
+            r"rates must be one number or one entry per layer, .* 2 entries and 1 layers",
         ),
         (
             lambda: wh.Network([EVEN], rates=0.0),
@@ -509,7 +509,7 @@ def test_the_gradient_of_the_loss_is_that_of_the_complex_step():
         ),
         (
             lambda: wh.loss(wh.Network([EVEN]), EVEN, EVEN[:1]),
-            r"targets must have one row an input, .* 1 targets and 2 inputs",
+            r"targets must have one row per input, .* 1 targets and 2 inputs",
         ),
         (
             lambda: wh.residual(wh.Network([EVEN]), EVEN, np.full((2, 2), np.inf)),

@@ -66,6 +66,7 @@ def distance(one, other):
     )
 
 
+@pytest.mark.slow
 def test_reciprocal_is_the_native_learner_under_the_direct_law():
     pair = wh.train(
         NET, X, Y, policy=wh.native(0.3, law=wh.rotational(base=wh.direct())), epochs=30, seed=5
@@ -78,6 +79,7 @@ def test_reciprocal_is_the_native_learner_under_the_direct_law():
     )
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("single", [True, False], ids=["one sample", "a batch of one"])
 def test_rotational_is_the_learner_that_always_turns(single):
     # Senses alternate from +1 unless told otherwise.
@@ -128,6 +130,7 @@ def turned(inputs, targets, omega):
     return stepped(layers, plus, minus, 0.3)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("sense", [1, -1])
 def test_a_sense_may_be_fixed_or_given_with_an_update(sense):
     wanted = turned(X[4], Y[4], 0.5 * sense)

@@ -240,3 +240,63 @@ def test_a_forest_refuses_what_it_has_nothing_to_compare_with():
         wh.plot.forest({"auc": 1.0}, {"auc": [np.nan]})
     with pytest.raises(ValueError, match="published must hold at least one value, but it is empty"):
         wh.plot.forest({}, {})
+
+
+def pictures(account, flows):
+    """Every picture by name: how many axes it needs, and a function that draws it."""
+    paths, targets = flows
+    ours = {"gain": np.linspace(0, 1, 101)}
+    return {
+        "waterfall": lambda ax: wh.plot.waterfall(account, ax=ax),
+        "phase_portrait": lambda ax: wh.plot.phase_portrait(
+            wh.rock_paper_scissors, points=9, ax=ax
+        ),
+        "spectrum": lambda ax: wh.plot.spectrum(responses(), ax=ax),
+        "forest": lambda ax: wh.plot.forest({"gain": 0.7}, ours, ax=ax),
+        "spiral": lambda ax: wh.plot.spiral(paths, targets, axes=ax),
+    }
+
+
+def test_every_picture_is_drawn_on_a_grid_of_ones_own(account, flows):
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(12, 8), layout="constrained")
+    for number, (name, draw) in enumerate(pictures(account, flows).items()):
+        ax = figure.add_subplot(2, 4, number + 1)
+        if name == "spiral":
+            ax = (ax, figure.add_subplot(2, 4, 8, projection="ternary"))
+        before = len(figure.axes)
+        assert draw(ax) is ax
+        assert len(figure.axes) - before == (name == "phase_portrait")  # its colour bar
+        assert all(one.has_data() for one in np.atleast_1d(np.asarray(ax, dtype=object)))
+    figure.canvas.draw()
+
+
+def test_every_picture_shows_itself_in_a_notebook_whatever_the_backend(account, flows):
+    for draw in pictures(account, flows).values():
+        assert draw(None)._repr_png_().startswith(b"\x89PNG")
+
+
+def test_a_picture_follows_the_current_style(account):
+    import matplotlib as mpl
+    import matplotlib.style
+
+    with mpl.style.context(["dark_background", {"figure.figsize": (3, 3), "font.size": 6}]):
+        figure = wh.plot.waterfall(account)
+        (axes,) = figure.axes
+        assert figure.get_facecolor()[:3] == (0, 0, 0)
+        assert mpl.colors.to_hex(axes.lines[-1].get_color()) == "#ffffff"
+        assert list(figure.get_size_inches()) == [3, 3]
+        assert axes.texts[0].get_fontsize() < 6
+
+
+def test_axes_that_cannot_be_drawn_on_are_refused_in_one_sentence(account, flows):
+    from matplotlib.figure import Figure
+
+    drawn, grid = pictures(account, flows), Figure().subplots(1, 2)
+    with pytest.raises(ValueError, match="ax must be one matplotlib Axes, but it is ndarray"):
+        drawn["waterfall"](grid)
+    with pytest.raises(ValueError, match='projection="ternary", but its projection is "rect'):
+        drawn["spiral"](grid)
+    with pytest.raises(ValueError, match="axes must be two, but there are 1"):
+        drawn["spiral"](grid[:1])

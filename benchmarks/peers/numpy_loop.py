@@ -25,7 +25,7 @@ def loss(layers, inputs, targets):
 
 
 def scores(layers, x, y):
-    """Reciprocal score b and rotational score r, one matrix a layer."""
+    """Reciprocal score b and rotational score r, one matrix per layer."""
     flow = flows(layers, x)
     residual = y - flow[-1]
     downstream = [np.eye(3)]

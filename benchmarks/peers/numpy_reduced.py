@@ -3,7 +3,7 @@
 How much of the speed is algebra, and how much is the engine.
 
 Rows 0 and 1 of every column, 2x2 maps, rank-one scores, the gate from moments, three rotated
-samples in the loss, losses carried over, one reciprocal a column. What is left out are the engine's
+samples in the loss, losses carried over, one reciprocal per column. What is left out are the engine's
 parts: fusion, the polynomial exponential (NumPy's own is faster than a polynomial of one NumPy call
 a term), and threads.
 """

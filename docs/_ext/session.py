@@ -30,6 +30,8 @@ from typing import Any
 DOCS = Path(__file__).parent.parent
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.M | re.S)
 FILE = re.compile(r"# ([\w.-]+\.toml)\n")
+LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([\w./-]+)\.md(?:#[\w-]*)?\)")
+TUTORIALS = {path.stem for path in (DOCS / "tutorials").glob("*.md")}
 CHECK = doctest.OutputChecker()
 
 
@@ -120,37 +122,72 @@ def _command(line: str, shown: str, outcome: Outcome) -> None:
 
 
 def notebook(text: str) -> str:
-    """The page as a Jupyter notebook without outputs.
+    """The page as a Jupyter notebook without outputs, which runs to its end wherever it lies.
 
-    Prose, code without prompts, commands behind an exclamation mark.
+    Prose, code without prompts, commands behind an exclamation mark. Files that the page takes from
+    the examples are written by its first cell, and a deliberate error is a cell of its own that is
+    marked as one.
     """
-    cells = []
+    cells = [*_examples(text)]
     for kind, body in blocks(text):
         if kind == "text" and body.strip():
-            cells.append({"cell_type": "markdown", "metadata": {}, "source": body.strip()})
+            source = LINK.sub(_pointed, body.strip())
+            cells.append({"cell_type": "markdown", "metadata": {}, "source": source})
+        elif kind == "python":
+            cells += [_code(source, raises) for source, raises in _statements(body)]
         elif kind != "text":
-            cells.append(
-                {
-                    "cell_type": "code",
-                    "metadata": {},
-                    "execution_count": None,
-                    "outputs": [],
-                    "source": _source(kind, body),
-                }
-            )
+            cells.append(_code(_source(kind, body)))
     for number, cell in enumerate(cells):
         cell["id"] = f"cell-{number}"
-    return (
-        json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1)
-        + "\n"
-    )
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    about = {"kernelspec": kernel, "language_info": {"name": "python"}}
+    whole = {"cells": cells, "metadata": about, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(whole, indent=1) + "\n"
+
+
+def _code(source: str, raises: bool = False) -> dict[str, Any]:
+    about = {"tags": ["raises-exception"]} if raises else {}
+    return {
+        "cell_type": "code",
+        "metadata": about,
+        "execution_count": None,
+        "outputs": [],
+        "source": source,
+    }
+
+
+def _statements(body: str) -> Iterator[tuple[str, bool]]:
+    """The code of a block, cut where an error is meant to happen."""
+    lines = ""
+    for example in doctest.DocTestParser().get_examples(body):
+        if example.exc_msg is None:
+            lines += example.source
+            continue
+        if lines:
+            yield lines.rstrip(), False
+        yield example.source.rstrip(), True
+        lines = ""
+    if lines:
+        yield lines.rstrip(), False
+
+
+def _examples(text: str) -> Iterator[dict[str, Any]]:
+    """A cell that writes what the page reads."""
+    for name in sorted(set(re.findall(r"examples/[\w./-]*\w", text))):
+        file = DOCS.parent / name
+        if file.suffix in (".csv", ".toml") and file.is_file():
+            folder = "import os; os.makedirs('examples', exist_ok=True)"
+            yield _code(folder)
+            yield _code(f"%%writefile {name}\n{file.read_text()}".rstrip())
+
+
+def _pointed(link: re.Match[str]) -> str:
+    """A link to another page: to its notebook where it has one, else its words alone."""
+    words, page = link[1], link[2]
+    return f"[{words}]({page}.ipynb)" if "/" not in page and page in TUTORIALS else words
 
 
 def _source(kind: str, body: str) -> str:
-    if kind == "python":
-        return "".join(
-            example.source for example in doctest.DocTestParser().get_examples(body)
-        ).rstrip()
     if kind == "console":
         return "\n".join(f"!{line}" for line, _ in commands(body))
     title = FILE.match(body)

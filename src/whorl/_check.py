@@ -278,7 +278,7 @@ def same_samples(inputs: jax.Array, targets: jax.Array) -> None:
     """One target for every input."""
     if inputs.shape[0] != targets.shape[0]:
         raise ValueError(
-            f"targets must have one row an input, but there are {targets.shape[0]} targets and "
+            f"targets must have one row per input, but there are {targets.shape[0]} targets and "
             f"{inputs.shape[0]} inputs"
         )
 

@@ -94,7 +94,7 @@ def masks(shapes: Sequence[tuple[int, ...]], support: Sequence[Numbers] | None) 
     ]
     if len(given) != len(shapes):
         raise ValueError(
-            f"support must hold one array a layer, but there are {len(given)} arrays and "
+            f"support must hold one array per layer, but there are {len(given)} arrays and "
             f"{len(shapes)} layers"
         )
     for number, (mask, shape) in enumerate(zip(given, shapes, strict=True)):
@@ -113,12 +113,12 @@ def masks(shapes: Sequence[tuple[int, ...]], support: Sequence[Numbers] | None) 
 
 
 def rates(given: Any, of: Sequence[Array]) -> tuple[Array, ...]:
-    """One positive number a column, from one number in all, one a layer or one a column."""
+    """One positive number per column, from one number in all, one a layer or one a column."""
     if not isinstance(given, list | tuple) and _check.axes("rates", given) == 0:
         given = [given] * len(of)
     if len(given) != len(of):
         raise ValueError(
-            f"rates must be one number or one entry a layer, but there are {len(given)} entries "
+            f"rates must be one number or one entry per layer, but there are {len(given)} entries "
             f"and {len(of)} layers"
         )
     result = []

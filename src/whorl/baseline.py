@@ -45,9 +45,9 @@ from jaxtyping import Array, Bool, Float, Int
 
 from whorl import _check
 from whorl._check import Count, Numbers, Order
-from whorl.feedback import Law
+from whorl.feedback import Law, Leaky
 from whorl.policy import Scores, envelope
-from whorl.response import jacobian, response
+from whorl.response import Response, jacobian, response
 from whorl.results import Result
 from whorl.schedule import drawn
 from whorl.system import Fields, System, checked_data, unravel
@@ -83,6 +83,8 @@ class Boundary(Rule):
 
     def scores(self, system: System, inputs: Array, residual: Fields) -> Scores:
         driven = response(system, inputs)
+        if type(self.law) is Leaky and driven.samples > 1 and self.law.mu.ndim == 0:
+            return joint_scores(driven, residual, self.law.mu)
         return driven.scores(self.law(driven, residual))
 
 
@@ -114,25 +116,65 @@ class GaussNewton(Rule):
     mu: Float[Array, ""]
 
     def scores(self, system: System, inputs: Array, residual: Fields) -> Scores:
-        kinds, points, rates = system.geometries, system.blocks, system.block_rates
-        rows = jnp.split(
-            jacobian(system, inputs), np.cumsum([point.size for point in points])[:-1], axis=1
-        )
-        parts = zip(kinds, points, rates, rows, strict=True)
-        seen = jnp.concatenate(
-            [kind.rooted(point, rate, row) for kind, point, rate, row in parts], axis=1
-        )
-        size, dtype = seen.shape[1], system.dtype
-        # Damping enters as rows of the least-squares problem: the normal equations would square its
-        # condition number.
-        tall = jnp.concatenate([seen, jnp.sqrt(self.mu).astype(dtype) * jnp.eye(size, dtype=dtype)])
-        aim = jnp.concatenate([residual.ravel(), jnp.zeros(size, dtype=dtype)])
-        basis, triangle = jnp.linalg.qr(tall)
-        found = jax.scipy.linalg.solve_triangular(triangle, basis.T @ aim)
-        parts = zip(kinds, points, rates, unravel(kinds, points, found), strict=True)
-        return tuple(
-            kind.unscore(point, kind.root(point, rate, z)) for kind, point, rate, z in parts
-        )
+        return _among_parameters(system, rooted_jacobian(system, inputs), residual, self.mu)
+
+
+def joint_scores(driven: Response, residual: Fields, mu: Array) -> Scores:
+    r"""The scores of the law `leaky(mu)` over all samples, up to a constant per column, which moves
+    nothing.
+
+    One factorisation in the smaller of two spaces: with $K = BB^\mathsf{T}$ and $B = JS$, the
+    velocity is $Sz$ with $z = (B^\mathsf{T}B + \mu)^{-1}B^\mathsf{T}e$ among the parameters, or
+    that of the potential $(BB^\mathsf{T} + \mu)^{-1}e$ among the fields. $K$ is never built.
+
+    Args:
+        driven: The joint response.
+        residual: One row per sample, `(samples, out)`.
+        mu: The leak, above 0.
+
+    Returns:
+        One score per entry of every block, rates included.
+    """
+    seen = rooted_jacobian(driven.system, driven.trace[0])
+    fields, parameters = seen.shape
+    if parameters <= fields:
+        return _among_parameters(driven.system, seen, residual, mu)
+    triangle = jnp.linalg.qr(_damped(seen.T, mu), mode="r")
+    half = jax.scipy.linalg.solve_triangular(triangle, residual.ravel(), trans=1)
+    found = jax.scipy.linalg.solve_triangular(triangle, half)
+    return driven.scores(found.reshape(residual.shape))
+
+
+def _among_parameters(system: System, seen: Array, residual: Fields, mu: Array) -> Scores:
+    """The damped least-squares problem among the parameters, and the scores of its solution."""
+    kinds, points, rates = system.geometries, system.blocks, system.block_rates
+    basis, triangle = jnp.linalg.qr(_damped(seen, mu))
+    # What lies behind the rows of the residual is zero.
+    found = jax.scipy.linalg.solve_triangular(triangle, basis[: len(seen)].T @ residual.ravel())
+    parts = zip(kinds, points, rates, unravel(kinds, points, found), strict=True)
+    return tuple(kind.unscore(point, kind.root(point, rate, z)) for kind, point, rate, z in parts)
+
+
+def _damped(seen: Array, mu: Array) -> Array:
+    """Damping as rows of the least-squares problem: the normal equations would square its condition
+    number.
+    """
+    size = seen.shape[1]
+    return jnp.concatenate(
+        [seen, jnp.sqrt(mu).astype(seen.dtype) * jnp.eye(size, dtype=seen.dtype)]
+    )
+
+
+def rooted_jacobian(system: System, inputs: Array) -> Float[Array, "n parameters"]:
+    r"""$JS$, the Jacobian times a square root of the mobility, $M = SS^\mathsf{T}$."""
+    points = system.blocks
+    rows = jnp.split(
+        jacobian(system, inputs), np.cumsum([point.size for point in points])[:-1], axis=1
+    )
+    parts = zip(system.geometries, points, system.block_rates, rows, strict=True)
+    return jnp.concatenate(
+        [kind.rooted(point, rate, row) for kind, point, rate, row in parts], axis=1
+    )
 
 
 class Run(Result):
@@ -205,7 +247,8 @@ def gauss_newton(mu: ArrayLike) -> GaussNewton:
 def boundary(law: Law) -> Boundary:
     """The learner of a boundary law, such as `leaky(0.1)`.
 
-    What `gauss_newton(0.1)` is, without a Jacobian.
+    What `gauss_newton(0.1)` is. Driven by all samples at once, `leaky` costs the same: one
+    factorisation among the fields or among the parameters, whichever are fewer.
 
     Args:
         law: The law that turns residuals into potentials.

@@ -15,14 +15,15 @@ from jaxtyping import Array, Float
 
 from whorl import _check, _precision
 from whorl._check import Numbers
-from whorl.feedback import Rotational, rotational
+from whorl._show import Shown
+from whorl.feedback import Law, SpectralLaw, rotational
 from whorl.response import Response, response
 from whorl.system import Block, Fields, System, checked_data, loss, selected_rows
 
 Scores = tuple[Block, ...]
 
 
-class Curvature(eqx.Module):
+class Curvature(Shown, eqx.Module):
     """What a turn driven by one sample does to the whole data set, to second order in the step.
 
     Examples:
@@ -37,7 +38,7 @@ class Curvature(eqx.Module):
     ratio: Float[Array, ""]  # chi_s of Eq. 27: above one, predict a negative coefficient
     # what of the coefficient the difference of its two terms may have left
     roundoff: Float[Array, ""]
-    law: Rotational  # what made the turn
+    law: Law  # what made the turn
 
     @property
     def favourable(self) -> bool:
@@ -63,7 +64,7 @@ class Curvature(eqx.Module):
         return bool(self.ratio > 1)
 
     def __str__(self) -> str:
-        through = f"through {type(self.law.base).__name__.lower()}"
+        through = f"through {type(getattr(self.law, 'base', self.law)).__name__.lower()}"
         if self.neutral:
             return (
                 f"To second order a small turn {through} would neither raise nor lower the mean "
@@ -86,7 +87,7 @@ def turn_scores(
     targets: Numbers,
     *,
     selected: int | None = None,
-    law: Rotational | None = None,
+    law: Law | None = None,
 ) -> tuple[Scores, Scores]:
     r"""The reciprocal and the unit rotational score, $s^0$ and $s^1$, driven by the selected sample
     (or by all).
@@ -117,7 +118,7 @@ def turn_velocities(
     targets: Numbers,
     *,
     selected: int | None = None,
-    law: Rotational | None = None,
+    law: Law | None = None,
 ) -> tuple[Scores, Scores]:
     r"""How every block moves under the two scores, for a column $U = Q(p)s^0$ and $V = Q(p)s^1$
     (Eq. 22).
@@ -150,7 +151,7 @@ def curvature(
     targets: Numbers,
     *,
     selected: int | None = None,
-    law: Rotational | None = None,
+    law: Law | None = None,
 ) -> Curvature:
     r"""Would a turn help here? The coefficient $\mathcal{Q}$ of Eq. 25 and the ratio of Eq. 27.
 
@@ -203,7 +204,7 @@ def even_difference(
     *,
     step: ArrayLike,
     selected: int | None = None,
-    law: Rotational | None = None,
+    law: Law | None = None,
 ) -> Float[Array, ""]:
     r"""The mean loss after the two turns less the mean loss after the reciprocal step, at a finite
     step (left side of Eq. 24).
@@ -237,13 +238,14 @@ def even_difference(
         scores = [s0 + amount * s1 for s0, s1 in zip(straight, turning, strict=True)]
         return loss(system.stepped(scores, step), inputs, targets)
 
-    difference = (after(law.omega) + after(-law.omega)) / 2 - after(0.0)
+    amount = getattr(law, "omega", 1.0)
+    difference = (after(amount) + after(-amount)) / 2 - after(0.0)
     _check.finite("the even difference", difference)
     return difference
 
 
 def _turning_jet(
-    system: System, inputs: Array, targets: Array, selected: int | None, law: Rotational
+    system: System, inputs: Array, targets: Array, selected: int | None, law: Law
 ) -> tuple[Fields, Fields, Fields]:
     """Predictions and their first two derivatives along the path of the unit rotational score."""
     driven, (_, potential) = _driven(system, inputs, targets, selected, law)
@@ -251,19 +253,19 @@ def _turning_jet(
 
 
 def _turn_scores(
-    system: System, inputs: Array, targets: Array, selected: int | None, law: Rotational
+    system: System, inputs: Array, targets: Array, selected: int | None, law: Law
 ) -> tuple[Scores, Scores]:
     driven, (straight, turning) = _driven(system, inputs, targets, selected, law)
     return driven.scores(straight), driven.scores(turning)
 
 
 def _driven(
-    system: System, inputs: Array, targets: Array, selected: int | None, law: Rotational
+    system: System, inputs: Array, targets: Array, selected: int | None, law: Law
 ) -> tuple[Response, tuple[Fields, Fields]]:
     """The response of the driving samples, and the reciprocal and the rotational potential on
     it.
     """
-    if not isinstance(law, Rotational):
+    if not isinstance(law, Law) or isinstance(law, SpectralLaw):
         raise ValueError(
             "law must be rotational(...), since it has to name a turn, but it is "
             f"{_check.shown(law)}"

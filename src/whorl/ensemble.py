@@ -1,9 +1,10 @@
 """Many pairs of learners at once, on every core or on an accelerator.
 
-`train_many` is `train` for a stack of networks of one shape. Networks whose widths are all three,
-with full support, unit rates and the leaky law, go through `lanes`; all others through the general
-loop, mapped over the stack. On a CPU both work through chunks of a fixed number of pairs, so that
-neither memory nor the last bits of a result depend on how many workers there are. A pair that
+`train_many` is `train` for a stack of networks of one shape. Policies, gates and spectral laws of
+this library go through kernels (`dispatch` says which); a policy, gate or law that only its author
+knows goes through the general loop, mapped over the stack. On a CPU all work through chunks of a
+fixed number of pairs, so that neither memory nor the last bits of a result depend on how many
+workers there are. A pair that
 cannot be finished does not disturb the others: it stops where `train` would stop it.
 """
 
@@ -18,15 +19,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from whorl import _check
+from whorl import _check, _progress, dispatch
 from whorl._check import Numbers
 from whorl.fast import fused
-from whorl.fast.exponential import REACH
-from whorl.fast.programs import BLOCK, in_chunks
-from whorl.fast.programs import lane_program as _lane_program
-from whorl.feedback import Leaky
+from whorl.fast.programs import BLOCK, in_chunks, lane_program, layer_program
 from whorl.ledger import Entry, Ledger, Outcome
-from whorl.policy import Policy, always, check_turn, curvature_gate, never
+from whorl.policy import Policy, check_turn
 from whorl.results import Coupled, Info
 from whorl.schedule import checked_order, checked_turns
 from whorl.systems.layered import Network
@@ -34,6 +32,9 @@ from whorl.trajectory import begin, run, train
 
 CHUNK = 256  # pairs of one call, and a part of a result's identity: last bits depend on it
 GENERAL_CHUNK = 64
+AT_ONCE = (
+    65536  # pairs of any widths that a device takes at once; more of them fall out of its cache
+)
 
 
 class Ensemble(Coupled):
@@ -113,6 +114,7 @@ def train_many(
     record: bool = False,
     workers: int | None = None,
     chunk: int | None = None,
+    progress: bool = False,
 ) -> Ensemble:
     """Let many coupled pairs run, each from its own network on its own data.
 
@@ -126,6 +128,7 @@ def train_many(
         record: Whether to keep what happened at every update.
         workers: Threads; every core if left out. It changes how long a run takes and nothing else.
         chunk: Pairs that a core takes at once, a multiple of 64; last bits may depend on it.
+        progress: Whether to show a bar, on the error stream.
 
     Returns:
         The ends of all pairs and their ledgers.
@@ -154,12 +157,45 @@ def train_many(
     check_turn(policy, jax.tree.map(lambda leaf: leaf[0], nets))
     workers = (os.cpu_count() or 1) if workers is None else _check.count("workers", workers)
     size = _checked_chunk(chunk)
-    kind = _lane_kind(nets, policy)
-    if kind is None:
-        return _general(nets, policy, data, record, workers, size or GENERAL_CHUNK)
-    return _mended(
-        _by_lanes(nets, policy, kind, data, record, workers, size or CHUNK), nets, policy, data
-    )
+    found = prepared(nets, policy, data, record)
+    with _progress.bar("train_many", progress) as bar:
+        many = functools.partial(in_chunks, workers=workers, told=bar.to if bar else _unheard)
+        if found is None:
+            return _general(nets, policy, data, record, many, size or GENERAL_CHUNK)
+        program, arrays = found
+        pairs = data[2].shape[0]
+        pieces = 1 if dispatch.lane_kind(nets, policy) else -(-pairs // AT_ONCE)
+        made = many(program, arrays, (size or CHUNK) if fused.on_cpu() else -(-pairs // pieces))
+    return _mended(_gathered(made, nets, data[2].shape[1]), nets, policy, data)
+
+
+def prepared(
+    nets: Network, policy: Policy, data: tuple[np.ndarray, ...], record: bool
+) -> tuple[Callable[..., Any], tuple] | None:
+    """The kernel for this work and what it is called with, if there is one.
+
+    Args:
+        nets: A stack of networks.
+        policy: What the nonreciprocal learners follow.
+        data: Inputs, targets, schedule and turns that were checked, one row per pair.
+        record: Whether to keep what happened at every update.
+
+    Returns:
+        A compiled program and its arrays, or None where only the general loop can do the work.
+    """
+    if (lanes := dispatch.lane_kind(nets, policy)) is not None:
+        arrays = (nets.layers, *data, *policy.kernel_tables(data[2]))
+        return lane_program(*lanes, record), arrays
+    if (kind := dispatch.layer_kind(nets, policy)) is not None:
+        own, shared = (part.law for part in eqx.partition(policy, policy.per_pair()))
+        program = layer_program(kind, kind.rated, record)
+        arrays = (nets.layers, nets.rates, *data, policy.kernel_tables(data[2]), own)
+        return functools.partial(program, eqx.filter(shared, eqx.is_array)), arrays
+    return None
+
+
+def _unheard(_share: float) -> None:
+    """Nobody asked for progress."""
 
 
 def _checked_chunk(chunk: int | None) -> int | None:
@@ -182,7 +218,7 @@ def _checked_data(
     y = _check.compositions("targets", targets, widths[1], nets.dtype, pairs=pairs)
     if x.shape[1] != y.shape[1]:
         raise ValueError(
-            f"targets must have one row an input, but there are {y.shape[1]} targets and "
+            f"targets must have one row per input, but there are {y.shape[1]} targets and "
             f"{x.shape[1]} inputs"
         )
     given, senses = _check.numpy("schedule", order), _check.numpy("turns", turns)
@@ -195,42 +231,8 @@ def _checked_data(
     return np.asarray(x), np.asarray(y), *(np.asarray(part).reshape(given.shape) for part in flat)
 
 
-def _lane_kind(nets: Network, policy: Policy) -> tuple[str, str] | None:
-    """The names under which the kernels know this policy and its gate, if they can do the work."""
-    law = policy.law
-    kernel = vars(type(policy)).get("kernel")  # its own: a subclass may decide otherwise
-    fits = (
-        type(nets) is Network
-        and all(layer.shape[1:] == (3, 3) for layer in nets.layers)
-        and nets.dtype == np.float64
-        and isinstance(law.base, Leaky)
-        and law.skew is None
-        and law.alpha.ndim == 0
-        and float(law.alpha) == 1.0
-        and float(jnp.max(policy.scale)) <= REACH
-        and all(bool(jnp.all(layer > 0)) for layer in nets.layers)
-        and all(bool(jnp.all(rate == 1)) for rate in nets.rates)
-    )
-    gates = {curvature_gate: "curvature", always: "always", never: "never"}
-    gate = gates.get(policy.gate)  # pyright: ignore[reportArgumentType]
-    return (kernel, gate) if fits and kernel is not None and gate is not None else None
-
-
-def _by_lanes(
-    nets: Network,
-    policy: Policy,
-    kind: tuple[str, str],
-    data: tuple,
-    record: bool,
-    workers: int,
-    chunk: int,
-) -> Ensemble:
-    pairs, updates = data[2].shape
-    size = chunk if fused.on_cpu() else pairs
-    arrays = (nets.layers, *data, *policy.kernel_tables(data[2]))
-    sums, rows, seen, turning, native, start, one, other = in_chunks(
-        _lane_program(*kind, record), arrays, size, workers
-    )
+def _gathered(made: tuple, nets: Network, updates: int) -> Ensemble:
+    sums, rows, seen, turning, native, start, one, other = made
     back = lambda tree: jax.tree.map(jnp.asarray, tree)  # noqa: E731
     kept = None
     if rows is not None:
@@ -238,15 +240,16 @@ def _by_lanes(
         kept = Info(Entry(*back(rows)), Outcome(*back(seen[:7])), choice)
     one_end, other_end = (nets.with_blocks(back(layers)) for layers in (turning, native))
     account = Ledger(Entry(*back(sums)), None if kept is None else kept.entry, start, one, other)
-    return Ensemble(one_end, other_end, account, kept, np.full(pairs, updates), updates)
+    return Ensemble(one_end, other_end, account, kept, np.full(len(start), updates), updates)
 
 
 def _mended(result: Ensemble, nets: Network, policy: Policy, data: tuple) -> Ensemble:
     """Run again, one by one and with care, the pairs that left the interior."""
     ends = [*result.nonreciprocal.layers, *result.native.layers]
     sound = np.isfinite(result.final[0]) & np.isfinite(result.final[1])
-    for layer in ends:
-        sound &= np.asarray((layer > 0) & jnp.isfinite(layer)).all(axis=(1, 2))
+    for layer, began in zip(ends, [*nets.layers, *nets.layers], strict=True):
+        inside = (layer > 0) | (began == 0)
+        sound &= np.asarray(inside & jnp.isfinite(layer)).all(axis=(1, 2))
     for number in np.flatnonzero(~sound):
         x, y, order, turns = (array[number] for array in data)
         own, shared = eqx.partition(policy, policy.per_pair())
@@ -285,12 +288,17 @@ def _spliced(result: Ensemble, number: int, pair: Any) -> Ensemble:
 
 
 def _general(
-    nets: Network, policy: Policy, data: tuple, record: bool, workers: int, chunk: int
+    nets: Network,
+    policy: Policy,
+    data: tuple,
+    record: bool,
+    many: Callable[..., Any],
+    chunk: int,
 ) -> Ensemble:
     own, shared = eqx.partition(policy, policy.per_pair())
     one_pair = _general_program(record)
-    final, sums, infos, start = in_chunks(
-        lambda *chunk: one_pair(shared, *chunk), (nets, *data, own), chunk, workers
+    final, sums, infos, start = many(
+        lambda *chunk: one_pair(shared, *chunk), (nets, *data, own), chunk
     )
     back = lambda tree: jax.tree.map(jnp.asarray, tree)  # noqa: E731
     kept = None

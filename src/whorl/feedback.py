@@ -5,7 +5,7 @@ weigh each mode of $K$ by a non-negative $r(\lambda)$: the closed loop $K r(K)$ 
 and learning is a preconditioned gradient flow. `rotational` turns the residual before one of these
 laws sees it, by $T = \alpha P + \Omega C$ with a skew $C$, and so leaves that class.
 
-To write a law of your own, subclass `Law` and say what its matrix is on the zero-sum fields, or
+To write a law of your own, subclass `Law` and say what its matrix is in the coordinates of `System.basis`, or
 `SpectralLaw` and give `weight`.
 """
 
@@ -24,7 +24,7 @@ from whorl.fast import small
 from whorl.registry import Number, laws
 from whorl.response import Response, need_matched
 from whorl.system import Fields, Matrix
-from whorl.turn import joint_skew, turned
+from whorl.turn import joint_skew, turned, zero_sum
 
 
 class Law(eqx.Module):
@@ -37,7 +37,7 @@ class Law(eqx.Module):
 
     @abstractmethod
     def matrix(self, response: Response) -> Matrix:
-        r"""The matrix $\mathcal{B}$ in zero-sum coordinates."""
+        r"""The matrix $\mathcal{B}$ in the coordinates of `System.basis`."""
 
     def check(self, response: Response) -> None:
         """Refuse a response that this law cannot act through; most laws can act through any."""
@@ -46,6 +46,15 @@ class Law(eqx.Module):
         """The potentials that answer several residuals at one state."""
         matrix = self.matrix(response)
         return tuple(response.lift(matrix @ response.coordinates(error)) for error in errors)
+
+    def parts(self, response: Response, residual: Numbers) -> tuple[Fields, Fields]:
+        """The reciprocal and the turning potential, by the symmetric and the skew part of the
+        law.
+        """
+        matrix, error = self.matrix(response), response.field("residual", residual)
+        seen = response.coordinates(error)
+        straight, turning = ((matrix + sign * matrix.T) / 2 @ seen for sign in (1, -1))
+        return response.lift(straight), response.lift(turning)
 
     def __call__(self, response: Response, residual: Numbers) -> Fields:
         """The potential that answers `residual`."""
@@ -182,7 +191,7 @@ class Rotational(Law):
     skew: Float[Array, "_n _n"] | None
 
     def mixer(self, response: Response) -> Matrix:
-        r"""$T = \alpha P + \Omega C$ in zero-sum coordinates (Eq. 19)."""
+        r"""$T = \alpha P + \Omega C$ in the coordinates of `System.basis` (Eq. 19)."""
         skew = joint_skew(response, self.skew)
         return self.alpha * jnp.eye(skew.shape[0], dtype=skew.dtype) + self.omega * skew
 
@@ -221,7 +230,7 @@ class Rotational(Law):
         if rank < sizes.size:
             raise ValueError(
                 f"the rotational law must act through a response of full rank {sizes.size} on the "
-                "zero-sum fields, "
+                f"{'zero-sum ' if zero_sum(response.system.basis()) else ''}fields, "
                 f"but its rank is {rank} at tolerance {tol:g}: select one sample, or turn through "
                 "base=leaky(...)"
             )
@@ -352,7 +361,7 @@ def rotational(
     Through `base=repair()`, the default, the closed loop is exactly $\alpha P + \Omega C$; this
     needs a response of full rank on the zero-sum fields. Through `leaky(mu)` it is that up to the
     leak. `skew` is the $C$ to use: `(out, out)` to turn every sample alike (the default is
-    `quarter_turn(out)`), or `(samples * out, samples * out)` to mix samples as `sample_turn` does.
+    `quarter_turn(out)` where outputs conserve mass, else a turn of pairs of directions), or `(samples * out, samples * out)` to mix samples as `sample_turn` does.
 
     Args:
         alpha: Rate at which the residual relaxes, above 0, per unit time.

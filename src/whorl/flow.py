@@ -18,14 +18,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from whorl import _check
+from whorl import _check, _progress
 from whorl._check import Count, Numbers
+from whorl._show import Shown
 from whorl.feedback import Law
 from whorl.response import response
 from whorl.system import Block, System, checked_data, selected_rows
 
 
-class Flow(eqx.Module):
+class Flow(Shown, eqx.Module):
     """A system's path through continuous time, at the times asked for.
 
     Examples:
@@ -44,6 +45,14 @@ class Flow(eqx.Module):
         """Half the squared residual, summed over the driving samples, at every time."""
         return jnp.sum(self.residual**2, axis=(1, 2)) / 2
 
+    def __str__(self) -> str:
+        first, last = float(self.times[0]), float(self.times[-1])
+        losses = self.total_loss
+        return (
+            f"from time {first:g} to {last:g} in {self.steps} steps, {self.times.size} times kept; "
+            f"total loss {float(losses[0]):.6e} -> {float(losses[-1]):.6e}"
+        )
+
     def at(self, number: int) -> Any:
         """The system at time number `number`."""
         chosen = _check.index("number", number, self.times.shape[0])
@@ -61,6 +70,7 @@ def flow(
     rtol: float = 1e-10,
     atol: float = 1e-12,
     max_steps: int = 100_000,
+    progress: bool = False,
 ) -> Flow:
     """Let `system` learn under `law` and return its state at `times`, the first of which is the
     start.
@@ -80,6 +90,7 @@ def flow(
         rtol: Relative error of a step of the solver.
         atol: Absolute error of a step of the solver.
         max_steps: The most steps that the solver may take.
+        progress: Whether to show a bar, on the error stream.
 
     Returns:
         The system and its residuals at every time.
@@ -102,7 +113,10 @@ def flow(
         )
     instants = _checked_times(times, system.dtype)
     law.check(response(system, inputs))
-    charts, steps, reached = _solve(system, inputs, targets, law, instants, rtol, atol, max_steps)
+    given = (system, inputs, targets, law, instants, rtol, atol, max_steps)
+    with _progress.bar("flow", progress) as bar:
+        charts, steps, reached = _solve(*given, bar is not None)
+        jax.block_until_ready(charts) if bar is not None else None
     why = "the motion is too stiff for the tolerances, or it runs into a boundary"
     if not _check.known(reached):
         charts = eqx.error_if(
@@ -121,11 +135,26 @@ def flow(
     residual = jax.vmap(lambda one: targets - one.outputs(inputs))(path)
     _check.finite("the flow", path, residual)
     result = Flow(instants, path, residual, _check.counted(steps))
+    known = _check.known(path, instants)
     for number in range(instants.shape[0]):
-        if _check.known(path, instants):
+        if known:
             _check_inside(result.at(number), f"at time {float(instants[number]):g}")
         law.check(response(result.at(number), inputs))
     return result
+
+
+class _Meter(diffrax.AbstractProgressMeter):
+    """Tells the open bar how much of the time has passed, in hundredths."""
+
+    def init(self) -> Array:
+        return jnp.zeros((), dtype=jnp.int32)
+
+    def step(self, state: Array, progress: Any) -> Array:
+        here = jnp.floor(_progress.PARTS * jnp.asarray(progress)).astype(jnp.int32)
+        jax.lax.cond(here > state, lambda: _progress.told(here, _progress.PARTS), lambda: None)
+        return here
+
+    def close(self, state: Array) -> None: ...
 
 
 @eqx.filter_jit
@@ -138,6 +167,7 @@ def _solve(
     rtol: float,
     atol: float,
     max_steps: int,
+    told: bool = False,
 ) -> tuple[tuple[Block, ...], Array, Array]:
     def drive(_time: Any, charts: tuple[Block, ...], _args: Any) -> tuple[Block, ...]:
         driven = response(_at(system, charts), inputs)
@@ -165,6 +195,7 @@ def _solve(
         # The one adjoint through which derivatives of both modes pass; a plain call costs the same
         # with any.
         adjoint=diffrax.DirectAdjoint(),
+        progress_meter=_Meter() if told else diffrax.NoProgressMeter(),
     )
     assert solution.ys is not None
     return solution.ys, solution.stats["num_steps"], diffrax.is_successful(solution.result)

@@ -23,6 +23,7 @@ from jaxtyping import Array, Float
 
 from whorl import _check, _precision, simplex
 from whorl._check import Numbers
+from whorl._show import Shown
 from whorl.geometry import Simplex
 from whorl.system import ravel, unravel
 
@@ -31,7 +32,7 @@ Point = tuple[Array, ...]
 Field = Callable[[Point], Sequence[Array]]
 
 
-class Integrability(eqx.Module):
+class Integrability(Shown, eqx.Module):
     """A score field near one point.
 
     Its one-form, and how much of its first derivative no potential can have.
@@ -162,7 +163,7 @@ def integrability(
 def circulation(field: Field, loop: Sequence[Numbers]) -> Float[Array, ""]:
     r"""The line integral $\oint\omega$ around a closed path.
 
-    `loop` holds one array a block with the points of the path along the first axis, `(points, d)`
+    `loop` holds one array per block with the points of the path along the first axis, `(points, d)`
     or `(points, out, in)`, the last joined to the first. Gauss-Legendre with three nodes on each
     straight piece: exact for fields of degree five.
 

@@ -20,8 +20,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from whorl import _check
+from whorl.budget import Turning, signed
 from whorl.fast import small
-from whorl.feedback import Leaky, SpectralLaw
+from whorl.feedback import Law, Leaky, SpectralLaw
 from whorl.response import Response, need_matched
 from whorl.system import Fields, Matrix
 
@@ -67,7 +68,40 @@ class Krylov(SpectralLaw):
             order = min(2 * order, most)
 
 
-def krylov(law: SpectralLaw, *, tol: float = 1e-10, most: int = 256) -> Krylov:
+class KrylovTurning(Law):
+    r"""A law under a gain budget on the directions that Lanczos' method finds from the residual.
+
+    $v = g\lVert e\rVert\,Q\,O(T)\,e_1$: the potential has the norm of the budget. The rate of the
+    whole law needs all identifiable directions; of those that `most` products do not find nothing
+    is turned, and as the residual changes so do the directions.
+    """
+
+    base: Turning
+    most: int = eqx.field(static=True)
+
+    def matrix(self, response: Response) -> Matrix:
+        return self.base.matrix(response)
+
+    def potentials(self, response: Response, *errors: Fields) -> tuple[Fields, ...]:
+        need_matched(response, "krylov")
+        return tuple(response.lift(self._potential(response, error)) for error in errors)
+
+    def _potential(self, response: Response, error: Fields) -> Float[Array, "n"]:
+        start = response.coordinates(error)
+        basis, tridiagonal = _lanczos(response, start, min(self.most, start.shape[0]))
+        values, vectors = small.modes(tridiagonal, response.resolved())
+        kept = values > response.resolved(self.base.tol) * values[0]
+        found = signed(basis.T @ vectors)
+        # Past the rank Lanczos' vectors are round-off: there the residual itself answers.
+        inside = jnp.where(kept, found.T @ start, 0.0)
+        orthogonal = self.base.orthogonal(values, kept)
+        turned = jnp.where(self.base.sense > 0, orthogonal, orthogonal.T) @ inside
+        return self.base.gain * (start + found @ (turned - inside))
+
+
+def krylov(
+    law: SpectralLaw | Turning, *, tol: float = 1e-10, most: int = 256
+) -> Krylov | KrylovTurning:
     """Apply a spectral law by products with the response alone, for networks too wide to build it.
 
     The number of products doubles until the answer changes by at most `tol`, relative to its size,
@@ -77,8 +111,12 @@ def krylov(law: SpectralLaw, *, tol: float = 1e-10, most: int = 256) -> Krylov:
     The answer has a right derivative in reverse mode (`jax.grad`), to the first order; with `leaky`
     in both modes, to any order.
 
+    Of a law under a gain budget, such as `geometric()`, `most` products are made, and what they
+    find from the residual is turned: the gain is kept, the rate is reached only where all
+    identifiable directions are found.
+
     Args:
-        law: A spectral law, such as `leaky(0.1)`.
+        law: A spectral law, such as `leaky(0.1)`, or one under a gain budget.
         tol: How exact the answer must be, relative to its size.
         most: The most products with the response.
 
@@ -90,6 +128,8 @@ def krylov(law: SpectralLaw, *, tol: float = 1e-10, most: int = 256) -> Krylov:
         >>> bool(np.allclose(wh.krylov(wh.leaky(0.1))(K, e), wh.leaky(0.1)(K, e)))
         True
     """
+    if isinstance(law, Turning):
+        return KrylovTurning(law, _check.count("most", most))
     if not isinstance(law, SpectralLaw):
         raise ValueError(
             f"law must be a spectral law such as leaky(0.1), but it is {_check.shown(law)}"

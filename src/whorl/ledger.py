@@ -15,12 +15,13 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from whorl import _check
+from whorl._show import Shown
 
 Losses = Float[Array, "*pairs"] | Float[np.ndarray, "*pairs"]  # one, or one per pair
 TERMS = ("even", "handedness", "step", "drift")
 
 
-class Entry(eqx.Module):
+class Entry(Shown, eqx.Module):
     """The four terms: of one update, of every update, or summed.
 
     Examples:
@@ -38,6 +39,9 @@ class Entry(eqx.Module):
     def total(self) -> Float[Array, "*updates"]:
         """The four together."""
         return self.even + self.handedness + self.step + self.drift
+
+    def __str__(self) -> str:
+        return _means(self, (*TERMS, "total"))
 
 
 def entry(plus: Array, minus: Array, taken: Array, zero: Array, own: Array, other: Array) -> Entry:
@@ -57,7 +61,7 @@ def entry(plus: Array, minus: Array, taken: Array, zero: Array, own: Array, othe
     return Entry(mean - zero, taken - mean, zero - own, own - other)
 
 
-class Outcome(eqx.Module):
+class Outcome(Shown, eqx.Module):
     """Losses after an update, of what was done and of what was not.
 
     The ledger's terms are their differences.
@@ -76,8 +80,11 @@ class Outcome(eqx.Module):
     step: Float[Array, "*updates"]
     amount: Float[Array, "*updates"]
 
+    def __str__(self) -> str:
+        return _means(self, ("taken", "opposite", "still", "own", "native", "step", "amount"))
 
-class Ledger(eqx.Module):
+
+class Ledger(Shown, eqx.Module):
     """The account of a coupled pair. Print it, or draw it with `whorl.plot.waterfall`.
 
     Examples:
@@ -152,6 +159,16 @@ class Ledger(eqx.Module):
             f"mean gap {np.mean(np.asarray(self.gap)):+.4e} = {means}\n"
             f"largest closure residual {np.max(self.closure):.1e}"
         )
+
+
+def _means(terms: Any, names: tuple[str, ...]) -> str:
+    """One line per name: the number, or the mean where there are many."""
+    values = {name: np.asarray(getattr(terms, name)) for name in names}
+    many = next(iter(values.values())).shape
+    head = [f"means over {' x '.join(map(str, many))} updates"] if many else []
+    return "\n".join(
+        [*head, *(f"{name:<12}{value.mean():>+16.8e}" for name, value in values.items())]
+    )
 
 
 def zeros(dtype: np.dtype) -> Entry:

@@ -28,6 +28,7 @@ from whorl.feedback import OMEGA, Leaky, Rotational, leaky, rotational
 from whorl.registry import Number, Word, gates, policies
 from whorl.response import Response, response
 from whorl.system import Block, Blocks, Fields, System
+from whorl.turn import zero_sum
 
 Scores = tuple[Block, ...]
 
@@ -152,11 +153,11 @@ class Policy(eqx.Module):
             order: The samples that are shown, `(pairs, updates)`.
 
         Returns:
-            A table of numbers, `(pairs, numbers)`: scale, omega and leak. More where a kernel asks
+            A table of numbers, `(pairs, numbers)`: scale, omega and leak, if any. More where a kernel asks
             for more.
         """
-        assert isinstance(self.law.base, Leaky)
-        numbers = (self.scale, self.omega, self.law.base.mu)
+        leak = self.law.base.mu if isinstance(self.law.base, Leaky) else 0.0
+        numbers = (self.scale, self.omega, leak)
         return [np.stack([np.broadcast_to(one, len(order)) for one in numbers], axis=1)]
 
     def per_pair(self) -> Any:
@@ -296,7 +297,8 @@ def can_turn(law: Rotational, system: System) -> bool:
 def check_turn(policy: Policy, system: System) -> None:
     """Refuse a policy that would turn where no turn exists."""
     if policy.turns and not can_turn(policy.law, system):
-        rule = "a policy that turns must have at least 3 outputs to turn one sample"
+        least = "3 outputs" if zero_sum(system.basis()) else "2 outputs that move by themselves"
+        rule = f"a policy that turns must have at least {least} to turn one sample"
         raise ValueError(
             f"{rule}, but there are {system.sizes[1]}: use native(...), which never turns"
         )

@@ -12,12 +12,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from whorl import _check
+from whorl._show import Shown
 from whorl.feedback import SpectralLaw
 from whorl.response import Response, jacobian, mobility
 from whorl.system import Block, Matrix
 
 
-class Preconditioner(eqx.Module):
+class Preconditioner(Shown, eqx.Module):
     """The operator H of a spectral law at one state. Make one with `preconditioner`.
 
     Examples:
@@ -28,7 +29,11 @@ class Preconditioner(eqx.Module):
     """
 
     response: Response
-    psi: Matrix  # in zero-sum coordinates
+    psi: Matrix  # in the coordinates of `System.basis`
+
+    def __str__(self) -> str:
+        blocks = ", ".join(str(block.shape) for block in self.response.system.blocks)
+        return f"a preconditioner of gradients with blocks {blocks}, through {self.response}"
 
     def __matmul__(self, gradient: Sequence[Block]) -> tuple[Block, ...]:
         """Apply H to a gradient, one array per block, without building H."""

@@ -1,25 +1,32 @@
 r"""The closed loop $\mathcal{R} = K\mathcal{B}$ and the certificate of what it does (Eqs. 15, 21).
 
 $\dot e = -\mathcal{R}e$. Learning is called reciprocal when $\mathcal{R}$ is symmetric on the
-identifiable fields: the range of $K$ inside the zero-sum fields. A skew part comes from the
+identifiable fields: the range of $K$ inside those that the system can reach, the zero-sum ones where
+it conserves mass. A skew part comes from the
 boundary law or from a backward transport that does not match the forward one. It makes a loop turn
 where eigenvalues are complex; where they are real, the loop is a gradient flow in another metric,
 as $K\mathcal{B}$ is for every positive definite $\mathcal{B}$.
 """
 
+from collections.abc import Callable
 from functools import cached_property
+from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.errors import JAXTypeError
 from jaxtyping import Array, Complex, Float
 
 from whorl import _check, _precision
 from whorl._check import Numbers
+from whorl._show import Shown
 from whorl.feedback import Law
 from whorl.response import Response, need_directions
+from whorl.response import response as respond
 from whorl.spectrum import Growth, Spectrum
-from whorl.system import Matrix
+from whorl.system import Block, Fields, Matrix, System
 from whorl.verdict import Verdict
 
 SENTENCES = {
@@ -30,10 +37,12 @@ SENTENCES = {
     Verdict.CANNOT_TELL: "Whether this loop is reciprocal cannot be told in this precision: its round-off hides its skew part.",
 }
 SHOWN = 3  # turning pairs on one screen
+PROBE = 2.0**-7  # the finite residual by which a function that cannot be traced is probed
+Motion = Callable[[System, Array, Array], tuple[Block, ...]]
 
 
-class ClosedLoop(eqx.Module):
-    """From residual to velocity, in zero-sum coordinates. Make one with `closed_loop`.
+class ClosedLoop(Shown, eqx.Module):
+    """From residual to velocity, in the coordinates of `System.basis`. Make one with `closed_loop`.
 
     Under `jax.jit`, `vmap` or a derivative the rank of K, and with it the identifiable fields,
     cannot be known; the loop itself is.
@@ -52,6 +61,13 @@ class ClosedLoop(eqx.Module):
         static=True
     )  # relative size of what the product K B may have got wrong
 
+    def __str__(self) -> str:
+        known = "" if self.identifiable is None else f", {self.identifiable.shape[1]} identifiable"
+        return (
+            f"a closed loop over {self.response.directions} directions{known}; "
+            "certify(loop) says whether it turns"
+        )
+
     def dense(self) -> Matrix:
         """The loop as a matrix on the flattened fields `(samples, out)`."""
         basis = np.kron(np.eye(self.response.samples), self.response.system.basis())
@@ -68,7 +84,7 @@ class ClosedLoop(eqx.Module):
         return self.identifiable.T @ self.reduced @ self.identifiable
 
 
-class Dissipation(eqx.Module):
+class Dissipation(Shown, eqx.Module):
     """How fast the total loss falls, mode by mode (Eq. 15).
 
     Examples:
@@ -93,8 +109,14 @@ class Dissipation(eqx.Module):
         r"""$-\dot{\mathcal L}$, the whole."""
         return jnp.sum(self.by_mode)
 
+    def __str__(self) -> str:
+        return (
+            f"the loss falls by {float(self.total):.6g} per unit time, over {self.rates.size} modes "
+            f"with rates from {float(self.rates.min()):.3g} to {float(self.rates.max()):.3g}"
+        )
 
-class Certificate(eqx.Module):
+
+class Certificate(Shown, eqx.Module):
     """What a closed loop does, with the numbers behind the verdict. Print it.
 
     `verdict` is the finding in a word: "reciprocal", "gradient in another metric", "turns",
@@ -262,32 +284,73 @@ class Certificate(eqx.Module):
         )
 
 
-def closed_loop(response: Response, law: Law, *, tol: float = 1e-10) -> ClosedLoop:
-    """The loop that `law` closes around `response`.
+def closed_loop(
+    response: Response | System,
+    law: Law | Numbers,
+    rule: Any = None,
+    *,
+    residual: Numbers | None = None,
+    tol: float = 1e-10,
+) -> ClosedLoop:
+    r"""The loop that a law closes around a response, or a rule around a system at some inputs.
 
-    Directions below `tol` times the strongest response are not identifiable.
+    `closed_loop(response, law)` is the product $K\mathcal{B}$. `closed_loop(system, inputs, rule)`
+    probes what the rule does: the derivative of the outputs' velocity by the residual, at the given
+    residual or at none. A function that JAX cannot trace is probed by finite residuals, and what
+    these leave open counts as round-off.
 
-    Nor are those below the round-off of the response, `response.resolved(tol)`, however small `tol`
-    is.
+    Directions below `tol` times the strongest response are not identifiable. Nor are those below
+    the round-off of the response, `response.resolved(tol)`, however small `tol` is.
+
+    Args:
+        response: The response, or the system where a rule is given.
+        law: The boundary law, or the inputs, one row per sample, where a rule is given.
+        rule: What trains the system: a `Rule` such as `coupled_learning()`, or a function from
+            system, inputs and residual to the velocity of every block.
+        residual: Where a rule is probed, `(samples, out)`; zero if left out.
+        tol: The share of the strongest response below which a direction is not identifiable.
+
+    Returns:
+        The loop, to be certified.
+
+    Raises:
+        ValueError: Where nothing can be identified, or a rule returns what is no velocity.
 
     Examples:
         >>> loop = wh.closed_loop(wh.response(net, x, selected=0), wh.repair())
         >>> bool(np.allclose(loop.restricted(), np.eye(2)))
         True
+        >>> own = lambda system, inputs, residual: wh.response(system, inputs).velocities(residual)
+        >>> wh.certify(wh.closed_loop(net, x, own)).verdict
+        'reciprocal'
     """
-    _check.instance("response", response, Response)
+    tol = _check.number("tol", tol, least=0.0)
+    if rule is not None:
+        return _probed(_driven(response, law), _motion(rule), residual, tol)
+    if not isinstance(response, Response):
+        raise ValueError(f"response must be a Response, but it is {_check.shown(response)}")
     if not isinstance(law, Law):
         raise ValueError(
             "law must be a boundary law such as direct() or leaky(0.1), but it is "
             f"{_check.shown(law)}"
         )
-    tol = _check.number("tol", tol, least=0.0)
     need_directions(response)
     physical, boundary = response.reduced(), law.matrix(response)
     loop = physical @ boundary
     _check.finite("the closed loop", loop)
     if not _check.known(physical, boundary):
         return ClosedLoop(response, loop, None, 0.0)
+    # Each entry of a product of two matrices is known to about n eps times the product of their
+    # sizes.
+    sizes = np.linalg.norm(physical) * np.linalg.norm(boundary)
+    slack = len(physical) * float(jnp.finfo(loop.dtype).eps) * sizes
+    return _identified(response, physical, loop, float(slack), tol)
+
+
+def _identified(
+    response: Response, physical: Matrix, loop: Matrix, slack: float, tol: float
+) -> ClosedLoop:
+    """The loop with what of it can be identified; `slack` of its size is round-off."""
     left, sizes, _ = np.linalg.svd(np.asarray(physical))
     rank = int(np.sum(sizes > response.resolved(tol) * sizes[0])) if sizes[0] > 0 else 0
     if rank == 0:
@@ -295,18 +358,88 @@ def closed_loop(response: Response, law: Law, *, tol: float = 1e-10) -> ClosedLo
             "the response must have an identifiable direction, but it is zero: every column is "
             "frozen or starved"
         )
-    # Each entry of a product of two matrices is known to about n eps times the product of their
-    # sizes.
-    slack = (
-        len(sizes)
-        * float(jnp.finfo(loop.dtype).eps)
-        * np.linalg.norm(physical)
-        * np.linalg.norm(boundary)
-    )
     size = float(np.linalg.norm(loop))
-    return ClosedLoop(
-        response, loop, jnp.asarray(left[:, :rank]), float(slack / size) if size else 0.0
+    return ClosedLoop(response, loop, jnp.asarray(left[:, :rank]), slack / size if size else 0.0)
+
+
+def _driven(system: Any, inputs: Any) -> Response:
+    _check.instance("system", system, System)
+    found = respond(system, inputs)
+    need_directions(found)
+    return found
+
+
+def _motion(rule: Any) -> Motion:
+    """From system, inputs and residual to the velocities that a rule gives the blocks."""
+    if hasattr(rule, "scores"):
+        return lambda system, *given: system.velocities_of(rule.scores(system, *given))
+    if not callable(rule) or isinstance(rule, type):
+        raise ValueError(
+            "rule must be a Rule such as coupled_learning(), or a function of system, inputs and "
+            f"residual, but it is {_check.shown(rule)}"
+        )
+
+    def own(system: System, inputs: Array, residual: Fields) -> tuple[Block, ...]:
+        given = rule(system, inputs, residual)
+        parts: tuple[Any, ...] = tuple(given) if isinstance(given, tuple | list) else (given,)
+        shapes, wanted = [jnp.shape(part) for part in parts], [one.shape for one in system.blocks]
+        if shapes != wanted:
+            raise ValueError(
+                f"rule must return velocities of the shapes {wanted} of the blocks, but it "
+                f"returned {shapes}"
+            )
+        return tuple(jnp.asarray(part, dtype=system.dtype) for part in parts)
+
+    return own
+
+
+def _probed(response: Response, motion: Motion, residual: Any, tol: float) -> ClosedLoop:
+    """The derivative of the velocity of the outputs by the residual."""
+    base = response.predictions * 0 if residual is None else response.field("residual", residual)
+    loop, apart = _derivative(response, motion, base)
+    _check.finite("the closed loop", loop)
+    physical = response.reduced()
+    if not _check.known(physical, loop):
+        return ClosedLoop(response, loop, None, 0.0)
+    # Solves and sums behind a rule are backward stable: their error is what other last digits of
+    # the parameters would make.
+    signs = np.random.default_rng(0)
+    eps = float(jnp.finfo(loop.dtype).eps)
+    shaken = response.system.with_blocks(
+        [
+            one * (1 + eps * signs.choice([-4.0, 4.0], one.shape)).astype(one.dtype)
+            for one in response.system.blocks
+        ]
     )
+    other, _ = _derivative(respond(shaken, response.trace[0]), motion, base)
+    slack = apart + len(loop) * (eps * np.linalg.norm(loop) + np.linalg.norm(other - loop))
+    return _identified(response, physical, loop, float(slack), tol)
+
+
+def _derivative(response: Response, motion: Motion, base: Fields) -> tuple[Matrix, float]:
+    """In coordinates of the fields that can be reached, and how much of it is open."""
+    system, trace = response.system, response.trace
+
+    def moved(coordinates: Float[Array, "n"]) -> Float[Array, "n"]:
+        velocity = motion(system, trace[0], base + response.lift(coordinates))
+        return response.coordinates(system.forward(trace, velocity))
+
+    still = jnp.zeros(response.directions, dtype=base.dtype)
+    units = jnp.eye(response.directions, dtype=base.dtype)
+    try:
+        either = jax.vmap(lambda unit: jax.jvp(moved, (still,), (unit,)), out_axes=(None, 1))
+        value, slopes = either(units)
+        _check.finite("the velocity that the rule gives", value)
+        return slopes, 0.0
+    except JAXTypeError:  # a function that looks at numbers
+        pass
+
+    def difference(size: float) -> Matrix:
+        rows = [moved(still + size * unit) - moved(still - size * unit) for unit in units]
+        return jnp.stack(rows, axis=1) / (2 * size)
+
+    coarse, fine = difference(PROBE), difference(PROBE / 2)
+    return (4 * fine - coarse) / 3, float(np.linalg.norm(fine - coarse))
 
 
 def certify(loop: ClosedLoop, *, tol: float | None = None) -> Certificate:

@@ -1,4 +1,4 @@
-"""What can be chosen by name: laws, policies, gates, geometries, systems.
+"""What can be chosen by name: laws, policies, gates, geometries, systems, rules.
 
 An entry stands beside the thing it describes, and says what it is called, how it is made, which
 numbers it takes and where it may be used. Design files, the explorer, the estimator, the pages of
@@ -10,9 +10,9 @@ To add one, decorate what makes it:
     def soft(knee): ...
 
 Another package names the same function as an entry point, in the group `whorl.laws`,
-`whorl.policies`, `whorl.gates`, `whorl.geometries` or `whorl.systems`. Entry points are read when a
-registry is asked for all of its names, or for one that it does not know, and never at import. One
-that is broken is reported in a warning, and leaves all others as they are.
+`whorl.policies`, `whorl.gates`, `whorl.geometries`, `whorl.systems` or `whorl.rules`. Entry points
+are read when a registry is asked for all of its names, or for one that it does not know, and never
+at import. One that is broken is reported in a warning, and leaves all others as they are.
 """
 
 import inspect
@@ -423,3 +423,4 @@ policies: Registry[Entry] = Registry("policy", "whorl.policies")
 gates: Registry[Entry] = Registry("gate", "whorl.gates")
 geometries: Registry[Entry] = Registry("geometry", "whorl.geometries", where=())
 systems: Registry[Entry] = Registry("system", "whorl.systems", where=(), home="whorl.systems")
+rules: Registry[Entry] = Registry("rule", "whorl.rules", where=())

@@ -24,12 +24,13 @@ from jaxtyping import Array, Float
 
 from whorl import _check, _precision
 from whorl._check import Numbers
+from whorl._show import Shown
 from whorl.system import Block, Fields, Matrix, System, Trace, applied, selected_rows, traced
 from whorl.system import ravel as _ravel
 from whorl.system import unravel as _unravel
 
 
-class Spectrum(eqx.Module):
+class Spectrum(Shown, eqx.Module):
     """The eigenvalues of a response on the fields that can be reached, largest first, and which of
     them count.
 
@@ -69,7 +70,7 @@ class Spectrum(eqx.Module):
         return f"rank {self.rank} of {self.eigenvalues.size} at tolerance {self.tol:g}, condition number {self.condition:.3g}"
 
 
-class Response(eqx.Module):
+class Response(Shown, eqx.Module):
     """The physical response of a system to potentials at its outputs. Make one with `response`.
 
     Examples:
@@ -82,6 +83,13 @@ class Response(eqx.Module):
     trace: Trace  # of the samples it acts on: inputs first, outputs last
     adjoint: System  # what carries a potential back: the system itself, where the ways match
     matched: bool = eqx.field(static=True)
+
+    def __str__(self) -> str:
+        ways = "" if self.matched else ", the way back another than the way forward"
+        return (
+            f"the response of {self.samples} samples with {self.outputs} outputs, "
+            f"{self.directions} directions{ways}"
+        )
 
     @property
     def samples(self) -> int:
@@ -232,7 +240,7 @@ def response(
     if _check.known(system, trace):
         system.check_trace(trace)
     if adjoint is None:
-        return Response(system, trace, system, True)
+        return Response(system, trace, system, system.matched)
     given = enumerate(adjoint)
     back = tuple(
         _check.array(f"adjoint {k}", part, _check.axes("adjoint", part), system.dtype)

@@ -20,12 +20,13 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from whorl import _check
+from whorl._show import Shown
 from whorl.ledger import Entry, Outcome
 
 Pairs = Float[Array, "*updates"] | Float[np.ndarray, "*updates"]
 
 
-class Result(eqx.Module):
+class Result(Shown, eqx.Module):
     """How a run ended.
 
     Attributes:
@@ -56,7 +57,7 @@ class Result(eqx.Module):
         return f"stopped before update {int(made)}: a learner would have left the interior there"
 
 
-class Info(eqx.Module):
+class Info(Shown, eqx.Module):
     """What a reader wants to know of every update of a coupled pair, or of many pairs.
 
     Attributes:
@@ -94,6 +95,11 @@ class Info(eqx.Module):
     def amount(self) -> Pairs:
         """How much it turned, in the scheduled sense; below zero, against it."""
         return self.outcome.amount
+
+    def __str__(self) -> str:
+        amount = np.asarray(self.amount)
+        turned = f"{int(np.count_nonzero(amount))} of {amount.size} updates turned"
+        return f"{turned}; steps from {np.min(self.step):.3g} to {np.max(self.step):.3g}"
 
 
 class Coupled(Result):

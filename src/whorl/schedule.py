@@ -58,6 +58,52 @@ def fair_turns(updates: int, seed: int | np.random.Generator) -> Drawn:
     ).astype(np.int32)
 
 
+def constant_turns(updates: int, turn: int = 1) -> Drawn:
+    """The same sense at every update, which the laws of `whorl.budget` need.
+
+    Args:
+        updates: Number of updates.
+        turn: +1 or -1.
+
+    Returns:
+        The turns, `(updates,)`.
+
+    Examples:
+        >>> from whorl import schedule
+        >>> schedule.constant_turns(3, turn=-1).tolist()
+        [-1, -1, -1]
+    """
+    return flipping_turns(updates, 0.0, seed=0, turn=turn)
+
+
+def flipping_turns(
+    updates: int, frequency: float, seed: int | np.random.Generator, turn: int = 1
+) -> Drawn:
+    """A sense that flips with a given probability before every update but the first.
+
+    Args:
+        updates: Number of updates.
+        frequency: Probability of a flip: 0 keeps the sense, one half draws it by a fair coin.
+        seed: Of the flips: a whole number or a NumPy generator.
+        turn: The first sense, +1 or -1.
+
+    Returns:
+        The turns, `(updates,)`.
+
+    Examples:
+        >>> from whorl import schedule
+        >>> schedule.flipping_turns(4, 1.0, seed=0).tolist()
+        [1, -1, 1, -1]
+    """
+    frequency = _check.number("frequency", frequency, least=0.0)
+    if frequency > 1:
+        raise ValueError(f"frequency must be at most 1, but it is {frequency:g}")
+    drawn = _construct.generator(seed).uniform(size=_check.count("updates", updates))
+    flips = np.where(drawn < frequency, -1, 1)
+    flips[0] = checked_turns([turn], 1)[0]
+    return np.cumprod(flips).astype(np.int32)
+
+
 def checked_order(order: Any, samples: int) -> Order:
     """A user's own order: whole numbers that name samples.
 
@@ -88,7 +134,7 @@ def checked_turns(turns: Numbers, updates: int) -> Order:
     given: Any = jnp.asarray(turns) if traced else _check.numpy("turns", turns)
     if given.shape != (updates,):
         raise ValueError(
-            f"turns must have one entry an update, {updates}, but the shape is {given.shape}"
+            f"turns must have one entry per update, {updates}, but the shape is {given.shape}"
         )
     if traced:
         return given.astype(np.int32)

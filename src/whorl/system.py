@@ -30,6 +30,7 @@ from jaxtyping import Array, Bool, Float
 
 from whorl import _check
 from whorl._check import Numbers
+from whorl._show import Shown
 from whorl.geometry import Block, Geometry
 
 Blocks = Sequence[Block]
@@ -41,7 +42,7 @@ Same = TypeVar("Same", bound="System")
 Trace = Any
 
 
-class System(eqx.Module):
+class System(Shown, eqx.Module):
     """Something that learns.
 
     Examples:
@@ -68,6 +69,18 @@ class System(eqx.Module):
     @abstractmethod
     def sizes(self) -> tuple[int, int]:
         """Number of inputs and number of outputs."""
+
+    def __str__(self) -> str:
+        inputs, outputs = self.sizes
+        count = sum(block.size for block in self.blocks)
+        lines = [
+            f"{type(self).__name__}: {inputs} inputs, {outputs} outputs, {count} numbers in {self.dtype}"
+        ]
+        for number, (block, kind) in enumerate(zip(self.blocks, self.geometries, strict=True)):
+            size, name = " x ".join(map(str, block.shape)), type(kind).__name__.lower()
+            span = f"{float(block.min()):.3g} to {float(block.max()):.3g}"
+            lines.append(f"  block {number}   {name}   {size}   {span}")
+        return "\n".join(lines)
 
     # What it is made of.
 
@@ -110,6 +123,13 @@ class System(eqx.Module):
         What round-off grows with.
         """
         return self.sizes
+
+    @property
+    def matched(self) -> bool:
+        """Whether the way back is the transpose of the way forward, so that the response is
+        symmetric by construction.
+        """
+        return True
 
     # What it takes and gives.
 

@@ -11,9 +11,11 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from whorl import _check, _construct
+from whorl._show import Shown
+from whorl.system import System
 
 
-class Task(eqx.Module):
+class Task(Shown, eqx.Module):
     """Inputs and the targets they should be turned into, rows of unit mass.
 
     Examples:
@@ -23,6 +25,10 @@ class Task(eqx.Module):
 
     inputs: Float[Array, "samples in"]
     targets: Float[Array, "samples out"]
+
+    def __str__(self) -> str:
+        (samples, inputs), outputs = self.inputs.shape, self.targets.shape[1]
+        return f"{samples} samples with {inputs} inputs and {outputs} outputs"
 
     @classmethod
     def random(
@@ -46,6 +52,32 @@ class Task(eqx.Module):
                 jnp.asarray, drawn(sizes[0], sizes[1], _construct.generator(seed), mixtures, spread)
             )
         )
+
+    @classmethod
+    def of(
+        cls,
+        system: System,
+        *,
+        seed: int | np.random.Generator,
+        mixtures: int = 3,
+        spread: float = 1.0,
+    ) -> "Task":
+        """A task that `system` can learn: its targets are its own outputs at another state.
+
+        The inputs are the vertices and `mixtures` random mixtures; the other state is one step
+        along normal scores of size `spread` away. Also for systems whose outputs do not sum to one.
+        """
+        _check.instance("system", system, System)
+        rng, width = _construct.generator(seed), system.sizes[0]
+        mixtures = _check.count("mixtures", mixtures, 0)
+        rows = np.concatenate([np.eye(width), rng.dirichlet(np.ones(width), size=mixtures)])
+        inputs = system.checked_inputs(rows.astype(system.dtype))
+        size = _check.number("spread", spread, above=0.0)
+        scores = [
+            jnp.asarray(size * rng.standard_normal(part.shape), dtype=system.dtype)
+            for part in system.blocks
+        ]
+        return cls(inputs, system.stepped(scores, 1.0).outputs(inputs))
 
 
 def drawn(

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from whorl import _check, ledger
+from whorl import _check, _progress, ledger
 from whorl._check import Count, Numbers, Order
 from whorl.ledger import Entry, Ledger, Outcome
 from whorl.policy import Policy, check_turn, envelope, look
@@ -75,6 +75,7 @@ def train(
     flip: bool = False,
     record: bool = True,
     stride: int | None = None,
+    progress: bool = False,
 ) -> Pair:
     """Let a nonreciprocal learner under `policy` and the native learner run side by side.
 
@@ -93,6 +94,7 @@ def train(
         flip: Whether to reverse all turns: the second replicate of a handedness pair.
         record: Whether to keep what happened at every update.
         stride: Also keep the states: at the start, and after every `stride` updates.
+        progress: Whether to show a bar, on the error stream.
 
     Returns:
         Both learners at their end, with the ledger.
@@ -118,9 +120,10 @@ def train(
     stride = None if stride is None else _check.count("stride", stride)
     start = begin(system, inputs, targets)
     _check.finite("the initial loss", start.losses)
-    final, sums, infos, states = run(
-        policy, inputs, targets, start, jnp.asarray(order), jnp.asarray(senses), record, stride
-    )
+    given = (policy, inputs, targets, start, jnp.asarray(order), jnp.asarray(senses))
+    with _progress.bar("train", progress) as bar:
+        final, sums, infos, states = run(*given, record, stride, bar is not None)
+        jax.block_until_ready(final) if bar is not None else None
     made = _check.counted(final.number)
     kept = first(made, infos)
     if stride is not None:
@@ -242,6 +245,7 @@ def run(
     turns: Array,
     record: bool,
     stride: int | None,
+    told: bool = False,
 ) -> tuple[PairState, Entry, Info | None, tuple[System, System] | None]:
     """All scheduled updates of a pair: its last state, its account, and what was asked to be kept.
 
@@ -254,6 +258,8 @@ def run(
         state, sums, lost, frames = carry
         state, info = update(policy, inputs, targets, state, *scheduled, (order, turns))
         sums, lost = added(sums, lost, info.entry)
+        if told:
+            _progress.told(state.number, updates)
         if frames is not None:
             frames = _with_frame(frames, state, stride)
         return (state, sums, lost, frames), info if record else None

@@ -1,6 +1,7 @@
 r"""The skew matrices $C$ that turn a residual without changing its size or its mass (Eq. 18).
 
-A single residual with $n$ outputs lives in the $n - 1$ zero-sum directions, and a quarter turn
+A residual lives in the directions that its system can reach. For systems that conserve mass a
+single residual with $n$ outputs has the $n - 1$ zero-sum directions, and a quarter turn
 pairs directions two by two. With three outputs there is one pair: the paper's $C$. With any odd
 number all directions are paired and $C^2 = -P$. With an even number one direction has no partner
 and must stay unturned, whatever $C$: here it is the alternating one. Two outputs leave nothing to
@@ -13,7 +14,7 @@ from jaxtyping import Array, Float
 
 from whorl import _check
 from whorl.response import Response
-from whorl.system import Fields, Matrix
+from whorl.system import Fields, Matrix, System
 
 
 def quarter_turn(outputs: int) -> Float[np.ndarray, "out out"]:
@@ -53,7 +54,7 @@ def quarter_turn(outputs: int) -> Float[np.ndarray, "out out"]:
     return row[np.subtract.outer(np.arange(outputs), np.arange(outputs)) % outputs]
 
 
-def sample_turn(samples: int, outputs: int) -> Float[np.ndarray, "n n"]:
+def sample_turn(samples: int, outputs: int | System) -> Float[np.ndarray, "n n"]:
     """A skew matrix that turns samples into each other, the first into the second, the third into
     the fourth, and so on.
 
@@ -62,7 +63,8 @@ def sample_turn(samples: int, outputs: int) -> Float[np.ndarray, "n n"]:
 
     Args:
         samples: Number of samples.
-        outputs: Number of outputs of each.
+        outputs: Number of outputs of each, which sum to one; or the system, which says itself what
+            its outputs can reach.
 
     Returns:
         A skew matrix, `(samples * out, samples * out)`.
@@ -71,7 +73,11 @@ def sample_turn(samples: int, outputs: int) -> Float[np.ndarray, "n n"]:
         >>> wh.sample_turn(samples=2, outputs=2).shape
         (4, 4)
     """
-    samples, outputs = _check.count("samples", samples, 2), _check.count("outputs", outputs, 2)
+    samples = _check.count("samples", samples, 2)
+    if isinstance(outputs, System):
+        basis = outputs.basis()
+        return np.kron(paired(samples), basis @ basis.T)
+    outputs = _check.count("outputs", outputs, 2)
     return np.kron(paired(samples), np.eye(outputs) - 1.0 / outputs)
 
 
@@ -111,19 +117,35 @@ def joint_skew(response: Response, skew: Array | None) -> Matrix:
 
 def checked_skew(response: Response, skew: Array | None) -> Matrix:
     """The user's skew matrix, over outputs or over all fields, or the default over outputs."""
-    outputs, directions = response.system.basis().shape
     if skew is None:
-        if directions < 2:
-            raise ValueError(
-                "the rotational law must have at least 3 outputs to turn one sample, but there "
-                f"are {outputs}: "
-                "give skew=sample_turn(samples, outputs) to mix samples"
-            )
-        default = paired(outputs) if directions == outputs else quarter_turn(outputs)
-        return jnp.asarray(default, dtype=response.system.dtype)
+        return jnp.asarray(default_turn(response.system), dtype=response.system.dtype)
     given = skew.astype(response.system.dtype)
     _check_skew(given, response)
     return given
+
+
+def default_turn(system: System) -> Float[np.ndarray, "out out"]:
+    """What turns one sample's residual where nobody says: the quarter turn of outputs that conserve
+    mass, and pairs of directions of all others.
+    """
+    basis = system.basis()
+    outputs, directions = basis.shape
+    if directions < 2:
+        least = "3 outputs" if zero_sum(basis) else "2 outputs that move by themselves"
+        raise ValueError(
+            f"the rotational law must have at least {least} to turn one sample, but there are "
+            f"{outputs}: give skew=sample_turn(samples, outputs) to mix samples"
+        )
+    if zero_sum(basis):
+        return quarter_turn(outputs)
+    return paired(outputs) if directions == outputs else basis @ paired(directions) @ basis.T
+
+
+def zero_sum(basis: Float[np.ndarray, "out e"]) -> bool:
+    """Whether a system's outputs reach the zero-sum directions, all of them and nothing else."""
+    outputs, directions = basis.shape
+    slack = 64 * np.finfo(float).eps * outputs
+    return bool(directions == outputs - 1 and np.abs(basis.sum(axis=0)).max(initial=0) <= slack)
 
 
 def _check_skew(skew: Array, response: Response) -> None:
@@ -152,11 +174,14 @@ def _check_skew(skew: Array, response: Response) -> None:
     # A skew matrix that annihilates what no motion reaches also stays within what can be reached.
     leak = (
         np.abs(rows.sum(axis=2)).max()
-        if basis.shape[1] == outputs - 1
+        if zero_sum(basis)
         else np.abs(rows - rows @ basis @ basis.T).max()
     )
     if leak > outputs * slack:
         raise ValueError(
             f"skew must conserve the mass of each sample, but a row sums to {leak:.3g} over a "
             "sample's outputs"
+            if zero_sum(basis)
+            else "skew must stay within the directions that the outputs can reach, but it leads "
+            f"{leak:.3g} out of them"
         )

@@ -28,10 +28,12 @@ UNHEARD = {"ctx", "kind", "type_comment", "type_ignores", "type_params"}
 @cache
 def version() -> str | None:
     """The version that is installed beside, if one is."""
-    try:
-        return metadata.version("whorl") if HOME.is_dir() else None
-    except metadata.PackageNotFoundError:
-        return None
+    for name in ("whorl-lab", "whorl") if HOME.is_dir() else ():
+        try:
+            return metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return None
 
 
 @cache

@@ -29,7 +29,16 @@ COMMANDS = (
     "regress",
     "sweep",
     "explore",
+    "compare",
+    "cache",
 )
+FIRST = """start with one of these:
+  whorl explore            turn the knobs of a network, and see what a turn does
+  whorl reproduce --quick  the paper's studies in small, in about a minute
+  whorl certify FILE       does a measured learner follow a gradient?
+  whorl run                list the studies that come with whorl
+  whorl COMMAND --help     what a command does, with examples
+"""
 EXIT = """exit codes:
   0  done, and every verdict is the expected one
   1  done, but a verdict differs
@@ -42,19 +51,24 @@ FAULT = 70
 
 def parser() -> "argparse.ArgumentParser":
     """The whole command line."""
-    import argparse
     import importlib
 
     from whorl_cli import _output
+    from whorl_cli._parser import Completion, Parser
 
-    top = argparse.ArgumentParser(
+    top = Parser(
         prog="whorl",
         description="A laboratory for conservative physical learning: does a flow network follow a gradient, or does it turn?",
         epilog=EXIT,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     top.add_argument("--version", action="version", version=_output.version())
-    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    top.add_argument(
+        "--completion",
+        action=Completion,
+        choices=("bash", "zsh", "fish"),
+        help='print a script that completes whorl: eval "$(whorl --completion bash)"',
+    )
+    commands = top.add_subparsers(title="commands", metavar="COMMAND")
     for name in COMMANDS:
         importlib.import_module(f"whorl_cli.{name}").add(commands)
     return top
@@ -76,13 +90,19 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
 
 
 def _called(arguments: "Sequence[str] | None") -> int:
-    from whorl_cli import _child, _ended, _memory, _output
+    from whorl_cli import _child, _ended, _kept, _memory, _output
 
-    given = parser().parse_args(arguments)
+    reader = parser()
+    given = reader.parse_args(arguments)
+    if not hasattr(given, "call"):
+        sys.stderr.write(f"{reader.format_usage()}\n{FIRST}")
+        return 2
+    _output.soon(given)
     try:
         with (
             _child.safe(),
             _ended.orderly(),
+            _kept.programs(getattr(given, "cached", False)),
         ):  # whatever a command starts, also through packages of others
             _memory.check(getattr(given, "command", ""))
             code = given.call(given)

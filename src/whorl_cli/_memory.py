@@ -18,6 +18,8 @@ NEEDS = dict.fromkeys(("reproduce", "run", "replicate", "sweep", "explore", "ver
     "regress": SMALL,
     "report": SMALL,
     "register": LIGHT,
+    "compare": LIGHT,
+    "cache": LIGHT,
 }
 
 

@@ -7,7 +7,10 @@ import argparse
 import json
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+
+COMPILES = ("reproduce", "run", "replicate", "certify", "regress", "sweep", "explore")
 
 
 def version() -> str:
@@ -16,22 +19,38 @@ def version() -> str:
         metadata,
     )  # only here: it takes longer to load than all else that --help needs
 
-    return f"whorl {metadata.version('whorl')}"
+    try:
+        return f"whorl {metadata.version('whorl-lab')}"
+    except metadata.PackageNotFoundError:  # a checkout that was installed under the old name
+        return f"whorl {metadata.version('whorl')}"
 
 
 def command(
     commands: Any, name: str, call: Callable[[argparse.Namespace], int], summary: str, story: str
 ) -> argparse.ArgumentParser:
-    """A parser for one command, with the option that all of them have."""
-    shape = argparse.RawDescriptionHelpFormatter
-    parser = commands.add_parser(
-        name, help=summary, description=story, formatter_class=shape, allow_abbrev=False
-    )
+    """A parser for one command, with the options that all of them have, or all that compile."""
+    parser = commands.add_parser(name, help=summary, description=story)
     parser.add_argument(
         "--json", action="store_true", help="print one JSON object, for machines, instead of text"
     )
+    if name in COMPILES:
+        parser.add_argument(
+            "--no-cache",
+            dest="cached",
+            action="store_false",
+            help="compile everything anew and keep nothing (see whorl cache)",
+        )
     parser.set_defaults(call=call, command=name)
     return parser
+
+
+SLOW = ("reproduce", "run", "replicate", "sweep", "explore", "verify")  # they import JAX
+
+
+def soon(given: argparse.Namespace) -> None:
+    """A word at once, where the first thing to see would be seconds away."""
+    if getattr(given, "command", "") in SLOW and not given.json and sys.stderr.isatty():
+        print(f"whorl {given.command}: starting", file=sys.stderr, flush=True)  # noqa: T201
 
 
 def refuse(why: Any, given: argparse.Namespace) -> None:
@@ -75,6 +94,24 @@ def size(text: str) -> int:
     if not 0 < found < 2**63:
         raise argparse.ArgumentTypeError(f"it must be a size such as 2GB, but it is {text!r}")
     return int(found)
+
+
+def check_page(page: str | None, *endings: str) -> None:
+    """Refuse a page that could not be written, before anything is computed for it."""
+    if page is None:
+        return
+    if Path(page).suffix.lower() not in endings:
+        raise ValueError(f"--page must end in {' or '.join(endings)}, but it is {page!r}")
+    if not Path(page).parent.is_dir():
+        raise ValueError(
+            f"--page must name a file in a folder that exists, but {Path(page).parent} does not"
+        )
+
+
+def check_seed(seed: int) -> None:
+    """Refuse a seed that no generator takes."""
+    if seed < 0:
+        raise ValueError(f"--seed must be at least 0, but it is {seed}")
 
 
 def say(value: dict[str, Any]) -> None:

@@ -4,12 +4,15 @@ A progress bar, and a verdict and an audit in words.
 """
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from whorl_cli import _memory, _output
+
+STEP = 0.005  # of the work, between two lines of progress in a file
 
 
 def ready() -> None:
@@ -41,41 +44,98 @@ def hurried(quick: bool) -> Iterator[None]:
 
 
 @contextmanager
-def bar(title: str, total: int, quiet: bool) -> Iterator[Callable[[Any], None]]:
-    """A progress bar with the time left, on the error stream, so that output can be piped.
+def bar(
+    title: str,
+    pieces: int,
+    quiet: bool,
+    weigh: Callable[[Any], float] = lambda _: 1.0,
+    seconds: float | None = None,
+) -> Iterator[Callable[[Any], None]]:
+    """Progress on the error stream: a bar on a terminal, a line per piece where it is piped.
 
-    None where that is no terminal.
+    `seconds` is what all pieces together should take, in the unit of `weigh`: the time left begins
+    there and follows what is measured.
     """
-    if quiet or total == 0 or not sys.stderr.isatty():
+    if quiet or pieces == 0 or not _has_reader():
         yield lambda _: None
         return
+    total = seconds or float(pieces)
+    began, done, kept, count = time.monotonic(), 0.0, 0.0, 0
+
+    def left(seen: float) -> str:
+        doubt = 0.1 if seconds else 0.0  # how much of the work the expectation counts for
+        share, elapsed = seen / max(total - kept, 1e-9), time.monotonic() - began
+        if share + doubt <= 0:
+            return "-:--"
+        whole = (elapsed + doubt * (seconds or 0.0)) / (share + doubt)
+        minutes, rest = divmod(round(max(whole * (1 - share), 0.0)), 60)
+        return f"{minutes}:{rest:02d}"
+
+    with _shown(title, total, left) as show:
+        show(title, f"0/{pieces}", 0.0, 0.0)
+
+        def told(what: Any) -> None:
+            nonlocal done, kept, count
+            count += 1
+            size = weigh(what)
+            if ": kept " in str(what):  # done before: it says nothing about the time of the rest
+                kept += size
+            else:
+                done += size
+            show(_output.plain(f"{title}: {what}"), f"{count}/{pieces}", done, kept)
+
+        yield told
+
+
+def _has_reader() -> bool:
+    """Whether the error stream is a terminal, a file or a pipe, and not something of Python's."""
+    try:
+        return sys.stderr.isatty() or sys.stderr.fileno() >= 0
+    except (AttributeError, OSError, ValueError):
+        return False
+
+
+@contextmanager
+def _shown(
+    title: str, total: float, left: Callable[[float], str]
+) -> Iterator[Callable[[str, str, float, float], None]]:
+    """What draws a state: a bar, or a line."""
+    if not sys.stderr.isatty():
+        said = -1.0
+
+        def line(what: str, count: str, done: float, kept: float) -> None:
+            nonlocal said
+            share = min((done + kept) / total, 1.0)
+            if share - said < STEP and share < 1:
+                return
+            said = share
+            print(f"whorl: {what} ({count}, {left(done)} left)", file=sys.stderr, flush=True)  # noqa: T201
+
+        yield line
+        return
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     shown = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        MofNCompleteColumn(),
+        TextColumn("{task.fields[count]}"),
         TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
+        TextColumn("{task.fields[left]} left"),
     )
     with Progress(*shown, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(_output.plain(title), total=total)
+        task = progress.add_task(_output.plain(title), total=total, count="", left=left(0.0))
 
-        def told(what: Any) -> None:
+        def drawn(what: str, count: str, done: float, kept: float) -> None:
             progress.update(
-                task, advance=1, description=_output.plain(f"{title}: {what}")[:44].ljust(44)
+                task,
+                completed=done + kept,
+                description=what[:44].ljust(44),
+                count=count,
+                left=left(done),
             )
 
-        yield told
+        yield drawn
 
 
 def add_memory(parser: Any) -> None:
@@ -108,11 +168,21 @@ def planned(study: Any, quick: bool, given: Any) -> int:
 
 def conducted(title: str, studies: list[Any], folder: Path, given: Any) -> Any:
     """Designs with their locks, conducted under a progress bar."""
-    from whorl.study import conduct, run
+    from whorl.study import conduct, cost, run
     from whorl.study.conduct import LATER
 
-    total = sum(run.pieces(design, given.quick) for design, _ in studies) + len(LATER)
-    with bar(title, total, given.json) as progress:
+    costs = {design.name: cost.estimate(design, given.quick).seconds for design, _ in studies}
+    each = {
+        design.name: costs[design.name] / run.pieces(design, given.quick) for design, _ in studies
+    }
+    rest = 0.07 * sum(costs.values())  # figures, audit and report, each
+
+    def weigh(what: Any) -> float:
+        return each.get(str(what).partition(":")[0], rest)
+
+    pieces = sum(run.pieces(design, given.quick) for design, _ in studies) + len(LATER)
+    seconds = sum(costs.values()) + len(LATER) * rest
+    with bar(title, pieces, given.json, weigh, seconds) as progress:
         return conduct(
             [design for design, _ in studies],
             folder,

@@ -8,7 +8,7 @@ from whorl_cli import _output
 
 STORY = """Is this measured learner reciprocal, or does it turn?
 
-FILE is CSV or Parquet. In wide form a line is one measurement:
+FILE is CSV (any separator, decimal commas, units in headers, # comments), Parquet, JSON lines or a NumPy archive. In wide form a line is one measurement:
   residual_1 residual_2 residual_3 velocity_1 velocity_2 velocity_3
 In long form a line is one output of one measurement:
   measurement output residual velocity
@@ -31,7 +31,26 @@ def add(commands: Any) -> None:
         commands, "certify", call, "is this measured learner reciprocal?", STORY
     )
     parser.epilog = EXIT
-    parser.add_argument("file", nargs="?", metavar="FILE", help="measurements, CSV or Parquet")
+    parser.add_argument(
+        "file",
+        nargs="?",
+        metavar="FILE",
+        help="measurements: CSV, Parquet, JSON lines or .npz; - reads standard input",
+    )
+    parser.add_argument(
+        "--rename",
+        type=_renamed,
+        action="append",
+        default=[],
+        metavar="OLD=NEW",
+        help="take the column OLD for NEW, such as err1=residual_1; may be given several times",
+    )
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="refuse rows with empty cells instead of counting them",
+    )
+
     parser.add_argument(
         "--page", metavar="PAGE", help="also write one page with pictures, .html or .pdf"
     )
@@ -79,6 +98,13 @@ def add(commands: Any) -> None:
     )
 
 
+def _renamed(text: str) -> tuple[str, str]:
+    old, equals, new = text.partition("=")
+    if not (old and equals and new):
+        raise argparse.ArgumentTypeError(f"it must be OLD=NEW, but it is {text!r}")
+    return old, new
+
+
 def call(args: argparse.Namespace) -> int:
     """Judge a table, or write an empty one."""
     if args.template is not None:
@@ -87,22 +113,18 @@ def call(args: argparse.Namespace) -> int:
         raise ValueError(
             "FILE must be given, or --template to write one to fill in, but both are missing"
         )
-    if args.page is not None and Path(args.page).suffix.lower() not in (".html", ".pdf"):
-        raise ValueError(f"--page must end in .html or .pdf, but it is {args.page!r}")
-    if args.page is not None and not Path(args.page).parent.is_dir():
-        raise ValueError(
-            f"--page must name a file in a folder that exists, but {Path(args.page).parent} does "
-            "not"
-        )
-    if args.seed < 0:
-        raise ValueError(f"--seed must be at least 0, but it is {args.seed}")
+    _output.check_page(args.page, ".html", ".pdf")
+    _output.check_seed(args.seed)
     from whorl import measured
     from whorl.measured.history import is_series
     from whorl.measured.tables import Table
 
-    if is_series(Table(args.file).names):
+    renamed = dict(args.rename)
+    if is_series(Table(args.file, renamed).names):
         return _series(args)
-    measurements = measured.read(args.file, time_scale=args.time_scale)
+    measurements = measured.read(
+        args.file, time_scale=args.time_scale, rename=renamed, strict=args.strict
+    )
     finding = measured.judge(
         measurements,
         alpha=args.alpha,
@@ -129,7 +151,9 @@ def _series(args: argparse.Namespace) -> int:
         raise ValueError("--page must be left out for a series, which has no page, but it is given")
     unit = args.time_unit.strip()
     named = None if unit in ("", "unit time") else unit
-    found = measured.read_series(args.file, alpha=args.alpha, time_unit=named)
+    found = measured.read_series(
+        args.file, alpha=args.alpha, time_unit=named, rename=dict(args.rename)
+    )
     if args.json:
         _output.say(found.to_dict())
     else:

@@ -60,7 +60,7 @@ def call(args: argparse.Namespace) -> int:
         import plotly  # noqa: F401
     except ModuleNotFoundError as missing:
         raise ValueError(
-            "the page must have the extra explore, pip install 'whorl[explore]', but "
+            "the page must have the extra explore, pip install 'whorl-lab[explore]', but "
             f"{missing.name} is not installed"
         ) from missing
     import webbrowser

@@ -19,20 +19,42 @@ def add(commands: Any) -> None:
     what.add_argument(
         "--template", choices=_kinds.names(), help="print a design to start from, and lock nothing"
     )
+    parser.add_argument(
+        "--again",
+        action="store_true",
+        help="register a design anew that was registered before; the old lock is kept beside it",
+    )
+
+
+def _kept(place: Path, again: bool) -> Path:
+    """A free name for the lock that is replaced, where that is wanted."""
+    if not again:
+        raise ValueError(
+            f"{place} must not be replaced without a word, but the design or the sources have "
+            "changed since: after a run that is another registration; say --again if you mean it"
+        )
+    stem = place.name.removesuffix(".json")
+    names = (place.with_name(f"{stem}.{number}.json") for number in range(1, 10**6))
+    return next(name for name in names if not name.exists())
 
 
 def call(given: argparse.Namespace) -> int:
     """Check the design and write its lock."""
     from whorl.ground import store
-    from whorl.study import design, lock
+    from whorl.study import design, lock, possible
 
     if given.template:
         text = design.template(given.template)
         _output.say({"template": text}) if given.json else _output.line(text)
         return 0
     study = design.read(given.design)
-    content = lock.lock(study)
+    possible.check(study)
+    content, before = lock.lock(study), lock.read(given.design)
     place = lock.beside(given.design)
+    if before not in ({}, content):
+        kept = _kept(place, given.again)
+        store.write(kept, place.read_text())
+        _output.line(f"the lock before is kept in {kept}") if not given.json else None
     store.write(place, lock.text(content))
     if given.json:
         _output.say({"lock": str(place), **content})

@@ -42,21 +42,14 @@ def add(commands: Any) -> None:
 
 def call(args: argparse.Namespace) -> int:
     """Fit, resample, and say what came of it."""
-    if args.page is not None and Path(args.page).suffix.lower() != ".html":
-        raise ValueError(f"--page must end in .html, but it is {args.page!r}")
-    if args.page is not None and not Path(args.page).parent.is_dir():
-        raise ValueError(
-            f"--page must name a file in a folder that exists, but {Path(args.page).parent} does "
-            "not"
-        )
-    if args.seed < 0:
-        raise ValueError(f"--seed must be at least 0, but it is {args.seed}")
+    _output.check_page(args.page, ".html")
+    _output.check_seed(args.seed)
     try:
         from whorl import regress
     except ModuleNotFoundError as missing:
         raise ValueError(
             f"{missing.name} must be installed for this command, but it is not: pip install "
-            '"whorl[sklearn]"'
+            '"whorl-lab[sklearn]"'
         ) from missing
 
     before, after, weights = regress.read(

@@ -70,13 +70,14 @@ def _show(rows: list[Any]) -> None:
         verdict = (
             row.verdict if row.percentile is None else f"{row.verdict} ({row.percentile:.0f} %)"
         )
+        mark = " " if row.agrees else ">"
         _output.line(
-            f"{row.statistic:<27}{row.published:>12}{row.here:>13}  {row.kind:<12}{verdict}"
+            f"{mark}{row.statistic:<26}{row.published:>12}{row.here:>13}  {row.kind:<12}{verdict}"
         )
     if rows:
         agreed = sum(row.agrees for row in rows)
         _output.line(
-            f"\n{agreed} of {len(rows)} numbers agree. In brackets: the percentile of the "
+            f"\n{agreed} of {len(rows)} numbers agree; those that do not are marked >. In brackets: the percentile of the "
             "published value among",
             "ours over many root seeds; inside is the central 95 %, so 1 in 20 is outside by "
             "chance.\n",

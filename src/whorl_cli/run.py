@@ -1,6 +1,7 @@
 """`whorl run`: one study from its design file."""
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,11 @@ def add(commands: Any) -> None:
     story = STORY.format(kinds=", ".join(_kinds.names()))
     parser = _output.command(commands, "run", call, "one study from its design file", story)
     parser.add_argument(
-        "design", type=Path, metavar="DESIGN.toml", help="design file, or the name of a shipped one"
+        "design",
+        type=Path,
+        nargs="?",
+        metavar="DESIGN.toml",
+        help="design file, or the name of a shipped one; without it, these are listed",
     )
     parser.add_argument(
         "--out", type=Path, metavar="DIR", help="run folder (default: runs/NAME, the design's name)"
@@ -35,12 +40,27 @@ def add(commands: Any) -> None:
         "--dry-run", action="store_true", help="say about what the run takes, and stop"
     )
     _study.add_memory(parser)
+    parser.set_defaults(usage=parser.format_usage())
+
+
+def _listed(usage: str) -> int:
+    """What there is to run, for whoever names nothing."""
+    from whorl.study import design
+
+    found = [f"  {name:<12}{design.shipped(name).title}" for name in _kinds.names()]
+    sys.stderr.write(
+        "\n".join([usage, "studies that come with whorl:", *found])
+        + "\nwhorl run NAME runs one; whorl register --template NAME > mine.toml begins yours\n"
+    )
+    return 2
 
 
 def call(given: argparse.Namespace) -> int:
-    """Conduct it."""
+    """Conduct it, or list what there is."""
     from whorl.study.conduct import opened
 
+    if given.design is None:
+        return _listed(given.usage)
     _study.ready()
     study, registered = opened(given.design)
     if given.dry_run:

@@ -99,6 +99,9 @@ def add(commands: Any) -> None:
         help="what one chunk of cases may take before it is ended",
     )
     parser.add_argument(
+        "--plot", action="store_true", help="draw the mean gap over what was swept, as DIR.png"
+    )
+    parser.add_argument(
         "--retry-failed", action="store_true", help="compute shards in which a case failed again"
     )
 
@@ -143,8 +146,13 @@ def call(given: argparse.Namespace) -> int:
         )
         _output.line(
             f"{done.cases} cases in {done.shards} shards{kept}; {done.failed} cases failed",
-            f"table in {folder}",
+            f"one row per case is in {folder}; to read it, in Python:",
+            f'  from whorl import sweep; print(sweep.conditions("{folder}"))',
         )
+    if given.plot and not given.json:
+        picture = folder.with_name(f"{folder.name}.png")
+        sweep.picture(folder).savefig(picture, dpi=160)
+        _output.line(f"look at {picture}")
     return 1 if done.failed else 0
 
 
@@ -183,11 +191,23 @@ def _engine(given: argparse.Namespace) -> Any:
         )
     if kind == "cluster":
         return sweep.Cluster(given.scheduler, scheduler_file=given.scheduler_file)
-    return (
-        {"local": sweep.InProcess, "gpu": sweep.Devices}[kind]()
-        if kind != "processes"
-        else sweep.Processes(given.workers)
-    )
+    if kind == "processes":
+        return sweep.Processes(given.workers)
+    return sweep.InProcess() if kind == "local" else _devices()
+
+
+def _devices() -> Any:
+    """The accelerators of this machine."""
+    import jax
+
+    from whorl import sweep
+
+    if jax.default_backend() == "cpu":
+        raise ValueError(
+            "engine gpu must have a GPU that JAX can use, but JAX sees none here: install its "
+            "build for your GPU (docs/howto/gpu.md), or take --engine processes"
+        )
+    return sweep.Devices()
 
 
 def _plan_only(given: argparse.Namespace, plan: Any, workers: int) -> int:

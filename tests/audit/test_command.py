@@ -72,7 +72,7 @@ def spoil(name, text):
 
 UNREADABLE = {
     "must be TOML": spoil("design.toml", "name = "),
-    "must be one of foresight, horizon, structural, threshold": spoil(
+    "must be one of budgets, foresight, horizon, rules, structural, threshold": spoil(
         "design.toml", 'kind = "other"'
     ),
     "parameters must be those of the kind": spoil(

@@ -112,6 +112,7 @@ numbers = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(st.sampled_from(EVERY), st.one_of(numbers, st.lists(numbers, max_size=4)))
 def test_both_let_in_the_same_random_values(parameter, value):
     kind, name = parameter

@@ -106,6 +106,7 @@ def test_a_bound_that_was_lowered_with_its_registration_does_not_pass_for_the_sh
     assert "the registration of threshold is not another than the shipped one" in failures(run)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("change", ["one", "emptied", "fewer", "gone", "listed"])
 def test_forged_sources_of_a_lock_are_found(mine, change):
     changes = {

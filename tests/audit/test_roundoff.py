@@ -141,6 +141,7 @@ def test_a_gate_must_hold_for_our_own_numbers_too():
     assert "b: ours is 8.0" in verdict.gates_of_ours(study, {"residual": 0.0, "count": 8.0}).where
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("kind", "others"),
     [

@@ -27,6 +27,7 @@ sys.exit(whorl_cli.main())
 """
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.usefixtures("bare")
 def test_a_run_that_is_killed_in_the_middle_of_a_write_is_finished_by_the_next(
     copied, process, whorl, tables_of

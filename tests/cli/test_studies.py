@@ -41,7 +41,10 @@ def test_a_shipped_design_is_run_by_its_name_unless_a_file_has_it(
     assert (shipped, registered) == (design.shipped("foresight"), lock.shipped_lock("foresight"))
     assert (own.sha256, none) == (small().sha256, {})
     assert asked[0][1] == Path("runs/foresight")
-    assert refused("run", "hindsight") == "hindsight: no such file or directory"
+    assert refused("run", "hindsight") == (
+        "design must be a file or one of structural, threshold, horizon, budgets, foresight, rules, "
+        "but it is hindsight"
+    )
 
 
 def test_a_registered_run_is_audited_and_stored(study):
@@ -305,7 +308,9 @@ def test_reproducing_prints_every_published_number_next_to_ours(
     assert code == 0
     assert f"of {len(published_here)} numbers agree" in out
     for number in published_here:
-        (line,) = [line for line in out.splitlines() if number.statistic in line.split()]
+        (line,) = [
+            line for line in out.splitlines() if number.statistic in line.lstrip(" >").split()
+        ]
         assert number.printed in line
         assert by_name[number.statistic]["verdict"] in line
 

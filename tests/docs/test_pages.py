@@ -4,6 +4,9 @@ Its Python and its commands are run, and print what stands below them.
 """
 
 import json
+import os
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -70,3 +73,36 @@ def test_a_notebook_holds_the_prose_and_the_code_without_prompts():
     for source in code[2:]:
         if not source.startswith("!"):
             compile(source, "cell", "exec")
+
+
+NOTEBOOKS = [path for path in session.pages() if path.parent.name == "tutorials"]
+NOTEBOOKS.append(session.DOCS / "certify.md")
+
+
+@pytest.mark.parametrize("page", NOTEBOOKS, ids=lambda page: page.stem)
+def test_a_notebook_says_how_it_runs_and_links_only_to_what_is_there(page):
+    made = json.loads(session.notebook(page.read_text()))
+    assert made["metadata"]["kernelspec"]["name"] == "python3"
+    prose = "".join(cell["source"] for cell in made["cells"] if cell["cell_type"] == "markdown")
+    assert ".md)" not in prose
+    raising = [cell for cell in made["cells"] if "raises-exception" in str(cell["metadata"])]
+    assert len(raising) == page.read_text().count("Traceback (most recent call last)")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("page", NOTEBOOKS, ids=lambda page: page.stem)
+def test_a_notebook_runs_to_its_end_with_a_real_kernel(page, tmp_path, monkeypatch):
+    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    beside = str(Path(sys.executable).parent)
+    monkeypatch.setenv("PATH", f"{beside}{os.pathsep}{os.environ['PATH']}")
+    made = nbformat.reads(session.notebook(page.read_text()), as_version=4)
+    nbformat.validate(made)
+    where = {"metadata": {"path": str(tmp_path)}}
+    nbclient.NotebookClient(made, timeout=1500, kernel_name="python3", resources=where).execute()
+    shown = [out for cell in made.cells if cell.cell_type == "code" for out in cell.outputs]
+    raised = [out for out in shown if out.output_type == "error"]
+    tagged = [cell for cell in made.cells if "raises-exception" in cell.metadata.get("tags", [])]
+    assert len(raised) == len(tagged)

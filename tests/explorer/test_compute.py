@@ -23,6 +23,7 @@ def remade(state):
     return names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "state",
     [

@@ -241,6 +241,7 @@ def test_the_command_refuses_in_one_sentence(arguments, sentence):
     assert sentence in str(refusal.value)
 
 
+@pytest.mark.slow
 def test_a_script_that_ends_lets_the_compiler_finish_first():
     script = """
 import threading, time

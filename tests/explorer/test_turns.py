@@ -90,6 +90,7 @@ def test_a_mistake_reaches_everybody_who_asked():
     work.close()
 
 
+@pytest.mark.slow
 def test_a_flood_of_one_visitor_hardly_delays_another():
     work = Work(workers=1)
     work.mark("p")

@@ -66,7 +66,7 @@ def files(sources, words):
 
 
 def test_there_is_something_to_start_from():
-    assert len(STUDIES) == 4
+    assert len(STUDIES) == 6
     assert all(ends_well(design.parse, text.encode()) for text in STUDIES)
     assert all(ends_well(sweeps.parse, text.encode()) for text in SWEEPS)
 

@@ -195,8 +195,8 @@ def test_the_page_is_self_contained_escaped_and_has_no_identifier_twice():
     assert "http" not in page.replace("http://www.w3.org/", "").replace("<meta http-equiv=", "")
     identifiers = re.findall(r'\bid="([^"]+)"', page)
     assert len(identifiers) == len(set(identifiers))
-    assert page.count("<figure>") == 4
-    assert page.count('role="img"') == 4
+    assert page.count("<figure>") == 5
+    assert page.count('role="img"') == 5
     for used in re.findall(r'(?:url\(#|href="#)([^)"]+)', page):
         assert used in identifiers
 
@@ -207,7 +207,7 @@ def test_a_learner_with_one_direction_has_a_page_too(tmp_path):
     finding = measured.certify(applied, applied + 0.1 * rng.standard_normal((20, 2)))
     page = measured.write(finding, tmp_path / "page.html").read_text()
     assert "cannot turn" in page
-    assert page.count("<figure>") == 3
+    assert page.count("<figure>") == 4
 
 
 def test_many_samples_still_fit_on_one_screen():

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from measured.loops import NOISES, fitted, noise, reciprocal_loop, series, spiral_loop
+from measured import trials
+from measured.loops import fitted, reciprocal_loop, series, spiral_loop
 from whorl import measured
 from whorl.measured import flips
 from whorl.simplex import tangent_basis
@@ -52,50 +53,11 @@ def test_a_symmetric_loop_with_an_offset_leaves_no_score():
     assert np.abs(flips.scores(fitted(applied, turned)).seen).max() > 0.1
 
 
-def alarms(outputs, rows, how, kind, experiments, rng):
-    """The share of reciprocal learners in which a skew part is found."""
-    found = []
-    for _ in range(experiments):
-        runs = None
-        if how == "series":
-            applied, runs = series(outputs, rows // outputs)
-        else:
-            applied = rng.standard_normal((rows, outputs))
-            applied = np.abs(applied) if how == "one-sided" else applied
-            applied -= applied.mean(axis=1, keepdims=True)
-        error = 0.5 * noise(kind, applied.shape, applied, rng)
-        loop = reciprocal_loop(outputs, rng)
-        seen = applied @ loop.T + 0.7 * np.sin(np.arange(outputs)) + error
-        found.append(flips.reciprocal(fitted(applied, seen, runs)).p)
-    return np.mean(np.array(found) <= 0.05)
-
-
 def test_one_reciprocal_learner_in_twenty_is_called_another():
     rng = np.random.default_rng(1)
-    assert alarms(3, 14, "random", "gaussian", 150, rng) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 150)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", NOISES)
-@pytest.mark.parametrize(
-    ("outputs", "rows", "how"),
-    [
-        (3, 14, "random"),
-        (3, 36, "one-sided"),
-        (3, 36, "series"),
-        (4, 24, "random"),
-        (6, 40, "random"),
-        (6, 72, "series"),
-        (6, 200, "random"),
-    ],
-)
-def test_the_level_is_five_per_cent_for_every_noise_and_design(kind, outputs, rows, how):
-    rng = np.random.default_rng([outputs, rows, NOISES.index(kind)])
-    # A noise that grows with the square of what was applied, in one output five times as large, is
-    # more than few rows can tell: there up to one in eleven.
-    most = 0.09 if kind == "heteroscedastic" and rows < 30 else 0.065
-    seen = alarms(outputs, rows, how, kind, 1000, rng)
-    assert 0.02 <= seen <= most + 0.01  # the last is the error of a thousand experiments
+    cell = trials.GROUPS["level"][1][0]
+    found = [trials.level(rng, **cell) for _ in range(150)]
+    assert np.mean(found) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 150)
 
 
 def test_the_verdict_does_not_depend_on_how_outputs_are_numbered():
@@ -113,12 +75,12 @@ def test_the_verdict_does_not_depend_on_how_outputs_are_numbered():
 
 def test_wide_loops_are_tested_without_fitting_again():
     rng = np.random.default_rng(2)
-    applied = rng.standard_normal((80, 15))
+    applied = rng.standard_normal((80, 18))
     applied -= applied.mean(axis=1, keepdims=True)
-    loop = reciprocal_loop(15, rng)
+    loop = reciprocal_loop(18, rng)
     error = 0.2 * rng.standard_normal(applied.shape)
     assert measured.certify(applied, applied @ loop.T + error).p > 0.01
-    turn = np.roll(np.eye(15), 1, axis=0) - np.roll(np.eye(15), -1, axis=0)
+    turn = np.roll(np.eye(18), 1, axis=0) - np.roll(np.eye(18), -1, axis=0)
     assert measured.certify(applied, applied @ (loop + 0.5 * turn).T + error).p < 0.01
 
 

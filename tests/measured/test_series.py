@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 from scipy import linalg
 
+from measured.trials import OTHER, STRAIGHT, stationary
 from whorl import measured
 from whorl.measured import series
 
-STRAIGHT = np.array([[1.0, 0.3], [0.3, 2.0]])
 TURNING = np.array([[1.0, -1.0], [1.0, 1.0]])
-OTHER = np.array([[1.0, 0.0], [1.5, 3.0]])  # a gradient in another metric
 
 
 def relaxations(loop, rng, *, runs=12, steps=20, noise=0.05, uneven=False):
@@ -28,18 +27,7 @@ def relaxations(loop, rng, *, runs=12, steps=20, noise=0.05, uneven=False):
     )
 
 
-def stationary(loop, rng, *, steps=400, gap=0.2, noise=0.1):
-    cover = linalg.solve_continuous_lyapunov(loop, np.eye(len(loop)))
-    power = linalg.expm(-loop * gap)
-    root = np.linalg.cholesky(cover - power @ cover @ power.T)
-    state = [np.zeros(len(loop))]
-    for _ in range(steps + 50):
-        state.append(power @ state[-1] + root @ rng.standard_normal(len(loop)))
-    seen = np.array(state[-steps:])
-    size = np.sqrt(np.trace(cover) / len(loop))
-    return gap * np.arange(steps), seen + noise * size * rng.standard_normal(seen.shape), cover
-
-
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("uneven", [False, True])
 @pytest.mark.parametrize(
     ("loop", "verdict"),
@@ -166,16 +154,6 @@ def test_the_area_of_a_circle_is_that_of_a_circle():
         held.append(one.low < np.pi < one.high)
     assert 0.88 < np.mean(held) <= 1.0
     assert series.area(circle[::-1]).estimate == pytest.approx(-np.pi, rel=1e-3)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("loop", [STRAIGHT, OTHER])
-def test_a_learner_measured_with_a_tenth_of_noise_is_not_called_turning(loop):
-    rng = np.random.default_rng(9)
-    words = [str(measured.follow(*stationary(loop, rng)[:2]).verdict) for _ in range(300)]
-    assert words.count("turns") / 300 <= 0.065 + 0.02
-    if loop is STRAIGHT:
-        assert words.count("reciprocal") / 300 >= 0.90
 
 
 @pytest.mark.parametrize(

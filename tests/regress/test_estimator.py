@@ -120,6 +120,7 @@ def test_full_batch_recovers_a_noiseless_teacher():
     np.testing.assert_allclose(model.layers_[0], TEACHER.T, rtol=0, atol=1e-6)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("learner", ["natural", "exponentiated", "reciprocal"])
 def test_a_full_batch_step_does_not_depend_on_the_number_of_rows(learner):
     one = FlowRegressor(learner=learner, full_batch=True, epochs=5).fit(X, Y)

@@ -74,6 +74,7 @@ def divergence(p, x, y):
     return np.sum(y[y > 0] * np.log(y[y > 0] / q[y > 0])) / len(y)
 
 
+@pytest.mark.slow
 def test_the_squared_optimum_is_that_of_a_quadratic_program_in_value_and_zeros():
     for seed in range(200):
         x, y = random_problem(seed)

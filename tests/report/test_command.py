@@ -61,6 +61,7 @@ def test_a_sound_folder_of_a_users_own_gets_its_page_and_stays_sound(run, capsys
     assert _child.audit(run)["passed"]
 
 
+@pytest.mark.slow
 def test_the_page_of_an_interrupted_command_is_made_anew(run):
     with (run / report.NAME).open("a") as file:
         file.write("half of a pa")

@@ -423,3 +423,20 @@ def test_signed_logarithms_are_odd_and_end_in_decades():
     assert at[1] == 0
     assert at[0] == -at[3]
     assert at[3] - at[2] == pytest.approx(1, abs=1e-6)
+
+
+def test_the_page_begins_with_the_paper_and_what_was_found(paper):
+    text = (paper / "report.html").read_text()
+    head = text[: text.index('id="published"')]
+    assert "Reciprocity Separates Gradient Flow from Rotation" in head
+    assert "the smallest joint rank is 5" in head
+    assert "what did not hold: joint rank, as the paper found." in head
+    assert "<strong>Fig. 1.</strong>" in head
+    for link in re.findall(r'href="#(number-[\w.-]+)"', head):
+        assert text.count(f'id="{link}"') == 1
+
+
+def test_a_design_of_ones_own_is_not_answered_with_the_papers_words(mine):
+    text = (mine / "report.html").read_text()
+    assert "as the paper found" not in text
+    assert "Over many updates, does a turn" not in text

@@ -170,7 +170,51 @@ def foresight_drawn(p):
     }
 
 
+def circuit(p, number, nodes):
+    """Edges, both rows of conductances, and targets."""
+    rng = stream(p["seed"], number, 9, nodes)
+    ring = rng.permutation(nodes)
+    edges = [(ring[k - 1], ring[k]) for k in range(1, nodes)] + [(ring[-1], ring[0])]
+    while len(edges) < 2 * nodes + 1:
+        one, other = rng.integers(0, nodes, 2)
+        if one != other:
+            edges.append((one, other))
+    logs = rng.standard_normal((2, 2 * nodes + 1))
+    return edges, np.exp(p["spread"] * logs), rng.uniform(0, 1, 3)
+
+
+def rules_drawn(p):
+    made = {one: circuit(p, one[1], one[0]) for one in product(p["sizes"], range(p["circuits"]))}
+    edges = [
+        (*one, number, *edge, *sizes.T[number])
+        for one, (ends, sizes, _) in made.items()
+        for number, edge in enumerate(ends)
+    ]
+    names = ("nodes", "circuit", "edge", "from", "to", "conductance", "way_back")
+    places = list(product(range(p["families"]), p["depths"], map(float, p["betas"])))
+    back = [
+        softmax_columns(p | {"seed": int(stream(p["seed"], family, 10).integers(0, 2**63))}, *rest)
+        for family, *rest in ((one[0], *one) for one in places)
+    ]
+    mixtures = [task(p | {"concentration": 1.0}, family)[0][3] for family, *_ in places]
+    keys = ("family", "depth", "beta")
+    return {
+        "edges": columns_of({name: [row[n] for row in edges] for n, name in enumerate(names)}),
+        "circuits": columns_of(
+            {name: [one[n] for one in made] for n, name in enumerate(("nodes", "circuit"))}
+            | {f"target_{k}": [targets[k] for *_, targets in made.values()] for k in range(3)}
+        ),
+        "weights": softmax_weights(p, "family", p["families"], p["depths"])
+        | {"way_back": np.concatenate([layers.ravel() for layers in back])},
+        "networks": columns_of(
+            {name: [one[n] for one in places] for n, name in enumerate(keys)}
+            | {f"x_{k}": [row[k] for row in mixtures] for k in range(3)}
+        ),
+    }
+
+
 DRAWN = {
+    "rules": rules_drawn,
     "structural": structural_drawn,
     "threshold": threshold_drawn,
     "horizon": horizon_drawn,

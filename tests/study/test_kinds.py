@@ -109,7 +109,7 @@ def install(tmp_path, monkeypatch):
 
 def test_the_papers_kinds_come_first_and_in_its_order():
     assert kinds.paper() == ("structural", "threshold", "horizon")
-    assert kinds.names() == ("structural", "threshold", "horizon", "foresight")
+    assert kinds.names() == ("structural", "threshold", "horizon", "budgets", "foresight", "rules")
 
 
 @pytest.mark.parametrize("name", kinds.names())
@@ -143,7 +143,15 @@ def test_the_command_lists_kinds_without_importing_jax():
 
 def test_a_kind_of_another_package_is_designed_run_locked_and_replicated(install, tmp_path):
     folder = install()
-    assert kinds.names() == ("structural", "threshold", "horizon", "foresight", "pendulum")
+    assert kinds.names() == (
+        "structural",
+        "threshold",
+        "horizon",
+        "budgets",
+        "foresight",
+        "pendulum",
+        "rules",
+    )
     assert kinds.paper() == ("structural", "threshold", "horizon")
     assert kinds.part("pendulum", "words").CLOSING == "It swings."
     assert kinds.part("pendulum", "figure") is None

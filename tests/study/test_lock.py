@@ -41,7 +41,7 @@ def test_the_sources_of_a_study_are_all_it_imports_and_nothing_of_other_kinds(ki
     assert {f"ground/{name}.py" for name in ("reader", "rules", "store")} <= found.keys()
     judges = ("columns", "design", "gates", "kind", "parameters", "run", "kinds/__init__")
     assert {f"study/{name}.py" for name in judges} <= found.keys()
-    assert {"simplex.py", "system.py", "systems/layered.py", "study/draws.py"} <= found.keys()
+    assert {"simplex.py", "system.py", "study/draws.py"} <= found.keys()
     assert not [path for path in found for other in others if f"/{other}/" in path]
     assert not found.keys() & shown
     assert not {"study/published.py", "study/crate.py", "study/replicate.py"} & found.keys()

@@ -47,6 +47,7 @@ def numbers(seen):
     return sorted(report.number for report in seen)
 
 
+@pytest.mark.slow
 def test_two_processes_give_the_files_of_one_and_survive_a_kill(alone, tmp_path, monkeypatch):
     monkeypatch.setenv("WHORL_FAULT_SLOW", "0.5")
     seen, killed = [], []

@@ -15,6 +15,7 @@ from whorl.explorer import programs, system
 from whorl.explorer.state import State
 from whorl.ledger import TERMS
 from whorl.simplex import tangent_basis
+from whorl.systems.graph import Graph
 from whorl.systems.layered import Network
 
 PLANE = tangent_basis(3)  # orthonormal coordinates of the zero-sum plane
@@ -28,8 +29,9 @@ class Played:
     """
 
     state: State
-    layers: list[np.ndarray]  # of the learner that the policy guides
-    flows: list[np.ndarray]  # of the watched sample through them, from input to output
+    layers: list[np.ndarray]  # of the learner that the policy guides; blocks, of a graph
+    # of the watched sample through them, from input to output; of a graph through every edge
+    flows: list[np.ndarray]
     native: np.ndarray  # prediction of the watched sample by the native learner
     target: np.ndarray
     losses: dict[str, np.ndarray]  # mean over samples: native, and each policy
@@ -52,9 +54,15 @@ class Played:
     @property
     def column(self) -> int:
         """The column of the last layer that carries most of the watched sample's flow at the
-        start.
+        start; the node of a graph's ring.
         """
-        return int(np.argmax(self.flows[-2][0]))
+        most = self.flows[-2][0]
+        return int(np.argmax(most[6:].reshape(-1, 3).sum(axis=1) if self.looped else most))
+
+    @property
+    def looped(self) -> bool:
+        """Whether this is a graph."""
+        return self.state.system == "graph"
 
     def residual(self, who: str) -> np.ndarray:
         """The residual of the watched sample in zero-sum coordinates."""
@@ -64,9 +72,12 @@ class Played:
         """The four terms summed up to every moment."""
         return np.concatenate([np.zeros((1, len(TERMS))), np.cumsum(self.entries, axis=0)])
 
-    def network(self, moment: int) -> Network:
+    def network(self, moment: int) -> Network | Graph:
         """The guided learner's network at one moment."""
-        return Network([layer[moment] for layer in self.layers])
+        blocks = [layer[moment] for layer in self.layers]
+        if self.looped:
+            return system.looped(self.state).with_blocks(list(map(jnp.asarray, blocks)))
+        return Network(blocks)
 
     def moment(self, frame: int) -> int:
         """The moment a frame shows; a run that ended early stays at its end."""
@@ -101,7 +112,7 @@ def _run(state: State) -> Played:
 
 
 @functools.lru_cache(maxsize=64)
-def _padded(state: State) -> Network:
+def _padded(state: State) -> Network | Graph:
     """The network at its start, which most settings have no say in."""
     return programs.padded(system.network(state))
 
@@ -109,7 +120,9 @@ def _padded(state: State) -> Network:
 def _gathered(state: State, seen: Any, target: np.ndarray) -> Played:
     """A run from `programs.Paths` whose arrays are NumPy's."""
     made = min(state.updates, *(int(one) for one in seen.made))
-    depth = len(system.widths(state)) - 1
+    looped, depth = state.system == "graph", len(system.widths(state)) - 1
+    layers = list(seen.layers) if looped else programs.unpadded(seen.layers, depth)
+    flows = [flow[: made + 1, 0] for flow in seen.flows]
     guided, native = (
         [np.concatenate([[seen.start], one[:made]]) for one in side] for side in seen.losses
     )
@@ -121,8 +134,8 @@ def _gathered(state: State, seen: Any, target: np.ndarray) -> Played:
     )
     return Played(
         state,
-        [layer[: made + 1] for layer in programs.unpadded(seen.layers, depth)],
-        _streams([flow[: made + 1, 0] for flow in seen.flows], depth),
+        [layer[: made + 1] for layer in layers],
+        flows if looped else _streams(flows, depth),
         seen.native[: made + 1, 0],
         target,
         losses,

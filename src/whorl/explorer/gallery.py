@@ -8,7 +8,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from whorl.explorer import compute, cycle, many, moment, style, views
+from whorl.explorer import compute, cycle, many, moment, style, views, wires
 from whorl.explorer.state import State
 from whorl.explorer.style import Theme
 
@@ -18,17 +18,20 @@ SUBJECTS: dict[str, Callable[[State], Any]] = {
     "orbit": cycle.orbit,
     "instant": moment.moment,
     "family": many.many,
+    "wires": wires.wires,
 }
 
 
 def _drawn(state: State, portion: str, theme: Theme) -> dict[str, go.Figure]:
     """The views of a portion, by their places."""
     found: dict[str, go.Figure] = {}
-    for view in views.of(state.system == "rps", portion):
+    for view in views.of(state.system, portion):
         seen = SUBJECTS[view.subject](state)
         at = seen.moment(state.frame) if hasattr(seen, "moment") else state.frame
         try:
-            found[view.place] = view.factory(seen, at, theme)
+            drawn = view.factory(seen, at, theme)
+            if drawn is not None:  # what has nothing to show has no place
+                found[view.place] = drawn
         except Exception as wrong:
             if view.source.startswith("whorl."):
                 raise
@@ -43,11 +46,18 @@ def paths(state: State, theme: Theme = style.LIGHT) -> Portion:
 
     Figures carry all moments.
     """
-    cycles = state.system == "rps"
-    run = cycle.orbit(state) if cycles else compute.run(state)
-    titles = {view.place: view.label for view in views.of(cycles)}
+    seen = {"rps": cycle.orbit, "circuit": wires.wires}.get(state.system, compute.run)
+    run = seen(state)
+    titles = {view.place: view.label for view in views.of(state.system)}
+    portions = {view.place: view.portion for view in views.of(state.system)}
     drawn = _drawn(state, "paths", theme)
-    return {"figures": drawn, "titles": titles, "made": run.made, "note": run.note}
+    return {
+        "figures": drawn,
+        "titles": titles,
+        "portions": portions,
+        "made": run.made,
+        "note": run.note,
+    }
 
 
 def picture(state: State, theme: Theme = style.LIGHT) -> Portion:
@@ -60,6 +70,10 @@ def instant(state: State, theme: Theme = style.LIGHT) -> Portion:
     if state.system == "rps":
         known = "Mass is conserved, the orbit is closed, and no loss falls along it."
         told: Portion = {"verdicts": [cycle.orbit(state).verdict, known]}
+    elif state.system == "circuit":
+        circuit = wires.wires(state)
+        known = "Small residuals follow this loop; the circuit itself stays as it is drawn."
+        told = {"verdicts": [circuit.verdict, known], "colour": circuit.colour}
     else:
         seen = moment.moment(state)
         told = {"verdicts": [seen.certificate, seen.curvature], "colour": seen.colour}
@@ -84,4 +98,5 @@ def figures(state: State, theme: Theme = style.LIGHT) -> dict[str, go.Figure]:
     found: dict[str, go.Figure] = {}
     for portion in PORTIONS.values():
         found |= portion(state, theme)["figures"]
-    return {view.place: found[view.place] for view in views.of(state.system == "rps")}
+    places = [view.place for view in views.of(state.system)]
+    return {place: found[place] for place in places if place in found}

@@ -2,7 +2,7 @@
 
 How many there may be, and how long each may take to say what it wants.
 
-A connection has a thread, so that one which says nothing, or a letter a second, must not keep it. A
+A connection has a thread, so that one which says nothing, or a letter per second, must not keep it. A
 request's head has to be there within `HEAD` seconds and its body within `BODY`, however they are
 cut; an answer has to be taken within `TAKE`. There are at most `CONNECTIONS` at once, `EACH` of
 them from one address, and whoever comes beyond that is told so and let go.

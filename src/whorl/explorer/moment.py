@@ -14,7 +14,7 @@ from whorl.explorer.compute import run
 from whorl.explorer.state import State
 from whorl.reciprocity import certify, closed_loop
 from whorl.response import response
-from whorl.systems.layered import Network
+from whorl.system import System
 
 HEIGHT = np.sqrt(3) / 2
 ACROSS: np.ndarray = np.linspace(0, 1, 49)
@@ -81,17 +81,18 @@ def _moment(state: State) -> Moment:
     grid = np.asarray(values).reshape(len(UP), len(ACROSS))
     return Moment(
         grid,
-        np.asarray(net.layers[-1])[:, seen.column],
-        seen.layers[-1][:, :, seen.column],
-        "Q with the column anywhere"
-        if state.system != "family"
-        else f"Q with column {seen.column + 1} of the last layer anywhere",
+        np.asarray(net.blocks[-1])[:3, seen.column],
+        seen.layers[-1][:, :3, seen.column],
+        {
+            "family": f"Q with column {seen.column + 1} of the last layer anywhere",
+            "graph": f"Q with the shares of node {seen.column} anywhere",
+        }.get(state.system, "Q with the column anywhere"),
         *_verdicts(state, net, inputs, targets),
     )
 
 
 def _verdicts(
-    state: State, net: Network, inputs: np.ndarray, targets: np.ndarray
+    state: State, net: System, inputs: np.ndarray, targets: np.ndarray
 ) -> tuple[str, str, str]:
     try:
         certificate = certify(closed_loop(response(net, inputs, selected=0), system.law(state)))
@@ -100,4 +101,5 @@ def _verdicts(
         )
     except ValueError as refusal:  # such as a response that the repair cannot act through
         return str(refusal), "", ""
-    return str(certificate), certificate.verdict.colour, turn
+    base = "leaky" if state.leak > 0 or not state.turns else "repair"
+    return str(certificate), certificate.verdict.colour, turn.replace("anylaw", base)

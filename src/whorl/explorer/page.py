@@ -26,7 +26,7 @@ from whorl.registry import Entry, Registry, laws, policies
 
 GROUPS = (
     ("System", ("system", "depth", "width", "imbalance", "floor", "seed", "start", "target"), ()),
-    ("Feedback", ("law", "leak", "alpha", "omega"), (laws,)),
+    ("Feedback", ("rule", "law", "leak", "alpha", "omega"), (laws,)),
     ("Learning", ("policy", "gate", "turn", "scale", "epochs", "shown", "sample"), (policies,)),
 )
 
@@ -44,6 +44,7 @@ def html(query: str) -> str:
             presets=PRESETS,
             groups=[(group[0], _controls(*group[1:], state)) for group in GROUPS],
             views=_places(),
+            portions={view.place: view.portion for view in reversed(views.listed())},
             state=state,
             refusal=refusal,
             samples=SAMPLES,
@@ -91,5 +92,6 @@ def _uses(kind: Choice, word: str) -> str:
 
 def _places() -> dict[str, str]:
     """The places of the views in their order, each with the title that it has at first."""
-    titles = {view.place: view.label for rps in (True, False) for view in views.of(rps)}
+    systems = ("circuit", "rps", "family")
+    titles = {view.place: view.label for one in systems for view in views.of(one)}
     return {view.place: titles[view.place] for view in views.listed()}

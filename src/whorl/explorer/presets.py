@@ -1,4 +1,4 @@
-"""The claims of the paper, each as a state, two sentences and the equation."""
+"""The claims of the paper and of the study of rules, each as a state, a story and the equation."""
 
 from dataclasses import dataclass
 
@@ -113,6 +113,36 @@ PRESETS = (
             seed=35,
             frame=180,
         ),
+    ),
+    Preset(
+        "propagation",
+        "Equilibrium propagation goes straight",
+        "A circuit is pushed at its outputs by currents in proportion to the error, and compares "
+        "its drops with those at rest. Two directions of the residual fall along straight lines at "
+        "right angles: the loop is symmetric, and learning follows a gradient.",
+        "<var>ġ</var> = <var>J</var><sup>T</sup><var>e</var> &nbsp;⟹&nbsp; "
+        "<var>ė</var> = −<var>Ke</var>, &nbsp; <var>K</var> = <var>K</var><sup>T</sup>",
+        State(claim="propagation", system="circuit", seed=180, frame=60),
+    ),
+    Preset(
+        "coupled",
+        "Coupled learning bends",
+        "The outputs of the same circuit are held a little nearer to their targets. The straight "
+        "lines are still there, but no longer at right angles: learning follows a gradient in "
+        "another metric, that of the output impedance, and does not turn.",
+        "<var>ė</var> = −<var>KZ</var><sup>−1</sup><var>e</var>, &nbsp; "
+        "real eigenvalues, &nbsp; <var>Z</var><sup>−1</sup><var>KZ</var><sup>−1</sup> symmetric",
+        State(claim="coupled", system="circuit", rule="coupled_learning", seed=180, frame=60),
+    ),
+    Preset(
+        "alignment",
+        "Feedback alignment can turn",
+        "The error travels back through another circuit, fixed and random. In most circuits that "
+        "still bends only; in this one no straight line is left, and every residual turns the same "
+        "way.",
+        "<var>ė</var> = −<var>JJ</var><sub>0</sub><sup>T</sup><var>e</var>, &nbsp; "
+        "<var>J</var><sub>0</sub> ≠ <var>J</var>: &nbsp; eigenvalues may be complex",
+        State(claim="alignment", system="circuit", rule="feedback_alignment", seed=180, frame=60),
     ),
 )
 BY_NAME = {preset.name: preset for preset in PRESETS}

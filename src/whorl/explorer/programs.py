@@ -23,6 +23,8 @@ from whorl.ledger import Entry
 from whorl.policy import Adaptive, Decision, Gate, Native, Policy, StepMatched, View
 from whorl.registry import gates, laws, policies
 from whorl.response import Matrix, Response, response
+from whorl.system import System
+from whorl.systems.graph import Graph
 from whorl.systems.layered import Network
 from whorl.trajectory import begin, run
 
@@ -123,7 +125,7 @@ def own(state: State) -> tuple[str, ...]:
 class Given(eqx.Module):
     """What a run starts from, and the sample that is watched."""
 
-    net: Network
+    net: System
     inputs: Float[Array, "samples 3"]
     targets: Float[Array, "samples 3"]
     order: Int[Array, "updates"]
@@ -131,8 +133,10 @@ class Given(eqx.Module):
     watched: Float[Array, "one 3"]
 
 
-def padded(net: Network) -> Network:
-    """The same network with `MAX_DEPTH` layers."""
+def padded(net: Network | Graph) -> Network | Graph:
+    """The same network with `MAX_DEPTH` layers; a graph as it is."""
+    if isinstance(net, Graph):
+        return net
     wide = net.widths[1] if net.depth > 1 else 3
     idle = [np.eye(wide)] * (MAX_DEPTH - net.depth)
     first = [] if net.depth == 1 else [net.layers[0]]
@@ -194,7 +198,7 @@ def paths(
         infos.losses,
         entry,
         amount,
-        learner.layers,
+        learner.blocks,
         stream,
         loops,
         other,
@@ -206,28 +210,38 @@ def _stayed(frames: Array, made: Array) -> Array:
     return frames[jnp.minimum(jnp.arange(len(frames), dtype=made.dtype), made)]
 
 
-def _seen(net: Network, inputs: Array, behind: Rotational) -> tuple[tuple[Array, ...], Array]:
-    """The flows of one sample, and the loop the law closes around it in zero-sum coordinates."""
+def _seen(
+    net: Network | Graph, inputs: Array, behind: Rotational
+) -> tuple[tuple[Array, ...], Array]:
+    """The flows of one sample, layer by layer or of every edge of a graph, and the loop the law
+    closes around it in zero-sum coordinates.
+    """
     seen = response(net, inputs)
-    return net.trace(inputs).flows, seen.reduced() @ behind.matrix(seen)
+    flows = (
+        (inputs, net.flows(inputs), seen.predictions)
+        if isinstance(net, Graph)
+        else net.trace(inputs).flows
+    )
+    return flows, seen.reduced() @ behind.matrix(seen)
 
 
 @eqx.filter_jit
-def curved(net: Network, inputs: Array, targets: Array, behind: Rotational) -> Curvature:
+def curved(net: System, inputs: Array, targets: Array, behind: Rotational) -> Curvature:
     """The curvature of a turn that the first sample drives."""
     return curvature(net, inputs, targets, selected=0, law=behind)
 
 
 @eqx.filter_jit
 def coefficients(
-    net: Network, inputs: Array, targets: Array, behind: Rotational, column: Array, points: Array
+    net: System, inputs: Array, targets: Array, behind: Rotational, column: Array, points: Array
 ) -> Float[Array, "points"]:
-    """The coefficient Q of a turn that the first sample drives, with one column of the last layer
+    """The coefficient Q of a turn that the first sample drives, with one column of the last block
     at each of `points`.
     """
+    *others, last = net.blocks
 
     def one(point: Array) -> Array:
-        moved = net.with_blocks([*net.layers[:-1], net.layers[-1].at[:, column].set(point)])
+        moved = net.with_blocks([*others, last.at[:3, column].set(point)])
         return curvature(moved, inputs, targets, selected=0, law=behind).coefficient
 
     return jax.vmap(one)(points)

@@ -6,8 +6,11 @@ Only checked numbers and words of a list are written.
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
+from whorl.explorer import wires
 from whorl.explorer.state import MAX_EPOCHS, SAMPLES, State
-from whorl.explorer.system import widths
+from whorl.explorer.system import looped, widths
 from whorl.registry import Entry, Registry, laws, policies
 
 HEAD = '''"""Remakes what the explorer of whorl showed."""
@@ -21,10 +24,15 @@ import whorl as wh
 '''
 
 
+TASK = "task = wh.Task.random(3, 3, seed=data)\ninputs, targets = task.inputs, task.targets\n"
+
+
 def python(state: State) -> str:
     """A script that needs nothing but whorl."""
     if state.system == "rps":
         return HEAD + _cycle(state)
+    if state.system == "circuit":
+        return HEAD + _circuit(state)
     return "\n".join([HEAD + _data(state), _rules(state), _run(state)])
 
 
@@ -38,9 +46,15 @@ def _data(state: State) -> str:
         column = f"net = wh.Network([({_parts(state.start)})[:, None]])  # one column that all the flow enters\n"
         repeated = f"np.tile({_parts(state.target)}, ({SAMPLES}, 1))"
         return f"from whorl import schedule\n\n{streams}{column}inputs, targets = np.ones(({SAMPLES}, 1)), {repeated}\n"
+    if state.system == "graph":
+        graph = looped(state)
+        shares = np.asarray(graph.shares).tolist()
+        inner = len(graph.nodes) - 3
+        ends = f"sources={list(graph.nodes[:3])!r}, sinks={list(graph.nodes[inner:])!r}"
+        made = f"net = wh.Graph(\n    {graph.edges!r},\n    {shares!r},\n    {ends},\n)\n"
+        return f"from whorl import schedule\n\n{streams}{made}{TASK}"
     made = f"net = wh.Network.random({widths(state)!r}, imbalance={state.imbalance!r}, floor={state.floor!r}, seed=columns)\n"
-    task = "task = wh.Task.random(3, 3, seed=data)\ninputs, targets = task.inputs, task.targets\n"
-    return f"from whorl import schedule\n\n{streams}{made}{task}"
+    return f"from whorl import schedule\n\n{streams}{made}{TASK}"
 
 
 def _rules(state: State) -> str:
@@ -89,11 +103,16 @@ def _made(among: Registry[Entry], name: str, settings: Mapping[str, Any], **obje
 
 
 def _run(state: State) -> str:
+    now = (
+        "jax.tree.map(lambda leaf: leaf[frame], pair.states[0])"
+        if state.system == "graph"
+        else "wh.Network([layer[frame] for layer in pair.states[0].layers])"
+    )
     return f"""pair = wh.train(net, inputs, targets, policy=policy, schedule=samples, turns=senses, stride=1)
 print(pair)
 
 frame = min({state.frame}, pair.made)
-now = wh.Network([layer[frame] for layer in pair.states[0].layers])
+now = {now}
 print(wh.certify(wh.closed_loop(wh.response(now, inputs, selected={state.sample - 1}), law)))
 print(wh.curvature(now, inputs, targets, selected={state.sample - 1}, law=law))
 """
@@ -110,4 +129,17 @@ times = 0.2 * np.arange({state.updates + 1})
 orbit = scipy.integrate.solve_ivp(lambda _, p: np.asarray(motion(p)), (0, times[-1]), start, "DOP853", times, rtol=1e-9, atol=1e-12).y.T
 print("product of the shares, first and last:", orbit[0].prod(), orbit[-1].prod())
 print(wh.integrability(wh.rock_paper_scissors, (start,)))
+"""
+
+
+def _circuit(state: State) -> str:
+    circuit = wires.drawn(state.seed)
+    seed = f"seed={state.seed}" if state.rule == "feedback_alignment" else ""
+    return f"""edges = {np.asarray(circuit.edges).tolist()!r}
+conductances = {np.asarray(circuit.conductances).tolist()!r}
+circuit = wh.Circuit(
+    edges, conductances, sources={list(circuit.sources)!r}, outputs={list(circuit.sinks)!r},
+    drive="currents", read="currents",
+)
+print(wh.certify(wh.closed_loop(circuit, [[1.0]], wh.{state.rule}({seed}))))
 """

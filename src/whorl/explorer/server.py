@@ -144,7 +144,8 @@ def program(portion: str, state: State) -> tuple[Any, ...]:
     if portion == "family":
         return WORDS if many.reason(state) else (portion, state.depth, state.policy, state.gate)
     kind = "moment" if portion == "instant" else "run"
-    return kind, state.hidden, state.system == "rps", *programs.own(state)
+    odd = state.system if state.system in ("rps", "graph", "circuit") else ""
+    return kind, state.hidden, odd, *programs.own(state)
 
 
 def _portion(lanes: Work, portion: str, theme: str) -> Response:

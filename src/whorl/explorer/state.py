@@ -147,9 +147,9 @@ def _setting(default: Any, kind: Kind) -> Any:
     return field(default=default, metadata={"kind": kind})
 
 
-def _slider(one: Number) -> Real:
+def _slider(one: Number, note: str = "") -> Real:
     low, high, step = one.slider or (one.low, one.high, (one.high - one.low) / 100)
-    return Real(one.label or one.name, low, high, step, one.help)
+    return Real(one.label or one.name, low, high, step, note or one.help)
 
 
 @dataclass(frozen=True)
@@ -173,6 +173,9 @@ class State:
                 ("helps", ""),
                 ("hurts", ""),
                 ("drift", ""),
+                ("propagation", ""),
+                ("coupled", ""),
+                ("alignment", ""),
             ),
             "which story is told; it changes no number",
         ),
@@ -181,24 +184,87 @@ class State:
         "family",
         Choice(
             "System",
-            (("family", "random network"), ("column", "one column"), ("rps", "rock–paper–…")),
+            (
+                ("family", "random network"),
+                ("graph", "looped graph"),
+                ("column", "one column"),
+                ("rps", "rock–paper–…"),
+                ("circuit", "circuit"),
+            ),
+            "what learns: ṗ = Q(p)s in every column",
         ),
     )
-    depth: int = _setting(3, Whole("Depth", 1, MAX_DEPTH, "trainable layers"))
-    width: int = _setting(3, Whole("Width", 2, 6, "nodes of a hidden layer"))
-    imbalance: float = _setting(1.0, Real("Imbalance β", 0.0, 10.0, 0.1, "0: all routes alike"))
-    floor: float = _setting(
-        0.1, Real("Floor", 0.0, 0.9, 0.01, "share of each column spread evenly")
+    depth: int = _setting(
+        3, Whole("Depth", 1, MAX_DEPTH, "L, the trainable layers: F = P⁽ᴸ⁾ ⋯ P⁽¹⁾x")
     )
-    seed: int = _setting(15, Whole("Seed", 0, 9999, "of columns, data, order and fair turns"))
-    start: Shares = _setting((1.0, 1.0, 8.0), Parts("Start", "three parts"))  # noqa: RUF009
-    target: Shares = _setting((3.0, 4.0, 3.0), Parts("Target", "three parts"))  # noqa: RUF009
-    law: str = _setting("rotational", Choice("Law", laws))
-    leak: float = _setting(0.0, _slider(LEAK))
-    alpha: float = _setting(1.0, _slider(ALPHA))
-    omega: float = _setting(3.0, _slider(OMEGA))
-    policy: str = _setting("adaptive", Choice("Policy", policies))
-    gate: str = _setting("always", Choice("Gate", gates))
+    width: int = _setting(
+        3, Whole("Width", 2, 6, "nodes of a hidden layer; inputs and outputs are three")
+    )
+    imbalance: float = _setting(
+        1.0,
+        Real(
+            "Imbalance β",
+            0.0,
+            10.0,
+            0.1,
+            "β, how unequal the routes start: columns are softmax(β × normal numbers); 0: all alike",
+        ),
+    )
+    floor: float = _setting(
+        0.1,
+        Real(
+            "Floor",
+            0.0,
+            0.9,
+            0.01,
+            "f, the share of each column that is spread evenly: p = (1 − f) softmax + f/width",
+        ),
+    )
+    seed: int = _setting(
+        15,
+        Whole(
+            "Seed",
+            0,
+            9999,
+            "of columns, data, order and fair turns; the same seed gives the same run",
+        ),
+    )
+    start: Shares = _setting(  # noqa: RUF009
+        (1.0, 1.0, 8.0),
+        Parts(
+            "Start",
+            "p at the start: three positive parts, such as 1,1,8; only their proportions count",
+        ),
+    )
+    target: Shares = _setting(  # noqa: RUF009
+        (3.0, 4.0, 3.0),
+        Parts("Target", "y: three positive parts, such as 3,4,3; only their proportions count"),
+    )
+    rule: str = _setting(
+        "equilibrium_propagation",
+        Choice(
+            "Rule",
+            (
+                ("equilibrium_propagation", "equilibrium propagation"),
+                ("coupled_learning", "coupled learning"),
+                ("feedback_alignment", "feedback alignment"),
+            ),
+            "how the circuit turns residuals into motion of its conductances",
+        ),
+    )
+    law: str = _setting(
+        "rotational",
+        Choice("Law", laws, "the boundary law B: from the error e to the potential v = Be"),
+    )
+    leak: float = _setting(0.0, _slider(LEAK, "μ in v = (K + μ)⁻¹e; 0: the exact repair"))
+    alpha: float = _setting(1.0, _slider(ALPHA, "α: how fast the error falls, ė = −(αP + ΩC)e"))
+    omega: float = _setting(3.0, _slider(OMEGA, "Ω: how fast the error turns, ė = −(αP + ΩC)e"))
+    policy: str = _setting(
+        "adaptive", Choice("Policy", policies, "how far to step, and how much to turn")
+    )
+    gate: str = _setting(
+        "always", Choice("Gate", gates, "when a turn is taken: by curvature, where χ > 1")
+    )
     turn: str = _setting(
         "plus",
         Choice(
@@ -209,12 +275,25 @@ class State:
                 ("minus", "always −"),
                 ("alternating", "alternating"),
             ),
+            "σ, the sense of each turn: +1 or −1",
         ),
     )
-    scale: float = _setting(0.1, _slider(SCALE))
-    epochs: int = _setting(30, Whole("Epochs", 1, MAX_EPOCHS, "six updates each"))
+    scale: float = _setting(
+        0.1,
+        _slider(
+            SCALE, "s: the step is s over the range of the score, so that no share moves by more"
+        ),
+    )
+    epochs: int = _setting(
+        30, Whole("Epochs", 1, MAX_EPOCHS, "passes over the six samples: six updates each")
+    )
     shown: str = _setting(
-        "one", Choice("Learns", (("all", "all samples"), ("one", "watched only")))
+        "one",
+        Choice(
+            "Learns",
+            (("all", "all samples"), ("one", "watched only")),
+            "whose errors drive the learning",
+        ),
     )
     sample: int = _setting(1, Whole("Watched", 1, SAMPLES, "the sample that the views follow"))
     frame: int = _setting(0, Whole("Update", 0, SAMPLES * MAX_EPOCHS))
@@ -249,7 +328,11 @@ class State:
 
     @property
     def hidden(self) -> int:
-        """The width of the hidden layers; a single layer has none, and counts as three wide."""
+        """The width of the hidden layers, or the nodes of a graph's ring; a single layer has none,
+        and counts as three wide.
+        """
+        if self.system == "graph":
+            return self.width + 1
         return self.width if self.depth > 1 and self.system == "family" else 3
 
     def still(self) -> "State":

@@ -4,7 +4,7 @@ One frame around a figure, and what a trace tells the page about time.
 
 A trace that changes with the moment says so in its `meta`, and the page moves it without asking
 again: `at` holds one value a moment, `upto` values to be shown up to the moment, `bars` the bars of
-a waterfall, `nodes` and `stream` the network. `layout.meta.notes` is one sentence a moment.
+a waterfall (`whole` are those in the quiet colour), `nodes` and `stream` the network. `layout.meta.notes` is one sentence a moment.
 """
 
 from typing import Any
@@ -51,8 +51,8 @@ def axis(theme: Theme, title: str = "", **more: Any) -> dict[str, Any]:
     return plain | {"fixedrange": True, "ticks": "outside", "tickcolor": theme.line} | more
 
 
-def message(text: str, theme: Theme) -> go.Figure:
-    """A view that has nothing to show, and says why."""
+def message(text: str, theme: Theme, *, empty: bool = False) -> go.Figure:
+    """A view that has nothing to show, and says why; the page leaves it out where it is `empty`."""
     note = {
         "text": text,
         "x": 0.5,
@@ -63,7 +63,8 @@ def message(text: str, theme: Theme) -> go.Figure:
         "font": {"size": 14, "color": theme.soft},
     }
     hidden = {"visible": False, "fixedrange": True}
-    return figure([], theme, annotations=[note], xaxis=hidden, yaxis=hidden)
+    meta = {"empty": True} if empty else {}
+    return figure([], theme, annotations=[note], xaxis=hidden, yaxis=hidden, meta=meta)
 
 
 def caption(text: str, theme: Theme) -> dict[str, Any]:
@@ -109,6 +110,12 @@ def packed(values: Any) -> np.ndarray:
     Plotly sends arrays as bytes.
     """
     return np.ascontiguousarray(values, dtype=np.float32)
+
+
+def signed(value: float) -> str:
+    """A difference to read, with its sign."""
+    text = number(float(value), 2)
+    return text if value <= 0 else f"+{text}"
 
 
 def number(value: float, digits: int = 3) -> str:

@@ -11,10 +11,12 @@ import functools
 
 import numpy as np
 
+from whorl._construct import columns
 from whorl.explorer.state import MAX_EPOCHS, SAMPLES, Shares, State
 from whorl.feedback import Law, leaky, repair, rotational
 from whorl.registry import laws
 from whorl.schedule import fair_turns, fixed, permuted
+from whorl.systems.graph import Graph
 from whorl.systems.layered import Network
 from whorl.task import Task
 
@@ -39,6 +41,8 @@ def draws(seed: int, widths: tuple[int, ...]) -> Draws:
 
 def widths(state: State) -> tuple[int, ...]:
     """Nodes from input to output; three at both ends."""
+    if state.system == "graph":
+        return (3, state.hidden, 3)
     return (3, *[state.hidden] * (state.depth - 1), 3) if state.system == "family" else (3, 3)
 
 
@@ -47,8 +51,10 @@ def proportions(parts: Shares) -> np.ndarray:
     return np.array(parts) / sum(parts)
 
 
-def network(state: State) -> Network:
-    """The network at its start."""
+def network(state: State) -> Network | Graph:
+    """The network, or the graph, at its start."""
+    if state.system == "graph":
+        return looped(state)
     if state.system == "family":
         logits = draws(state.seed, widths(state))[0]
         return Network.random(
@@ -59,9 +65,27 @@ def network(state: State) -> Network:
     return Network([np.column_stack([proportions(state.start), np.full((3, 2), 1 / 3)])])
 
 
+def looped(state: State) -> Graph:
+    """A ring that can be gone round both ways.
+
+    Three sources lead to two nodes of it each, and every node of it to both of its neighbours and
+    to one of three sinks.
+    """
+    ring = state.hidden
+    drawn = draws(state.seed, widths(state))[0]
+    logits = state.imbalance * drawn[0][:2], state.imbalance * drawn[1]
+    edges = [(f"in {k + 1}", (k + side) % ring) for k in range(3) for side in (0, 1)]
+    for node in range(ring):
+        ahead, behind = (node + 1) % ring, (node - 1) % ring
+        edges += [(node, ahead), (node, behind), (node, f"out {node % 3 + 1}")]
+    shares = [columns(z, np.ones(z.shape, dtype=bool), state.floor).T.ravel() for z in logits]
+    ends = [[f"{end} {k + 1}" for k in range(3)] for end in ("in", "out")]
+    return Graph(edges, np.concatenate(shares), sources=ends[0], sinks=ends[1])
+
+
 def data(state: State) -> tuple[np.ndarray, np.ndarray]:
     """Inputs and targets, six of each."""
-    if state.system == "family":
+    if state.system in ("family", "graph"):
         return draws(state.seed, widths(state))[1:3]
     return np.tile([1.0, 0.0, 0.0], (SAMPLES, 1)), np.tile(proportions(state.target), (SAMPLES, 1))
 

@@ -255,7 +255,7 @@ def growth(flow: Array, potential: Array, step: Array) -> tuple[Array, Array]:
 
 
 def stepped(columns: Columns, grown: Array) -> Columns:
-    """Columns from unnormalised rows 0 and 1: one reciprocal a column."""
+    """Columns from unnormalised rows 0 and 1: one reciprocal per column."""
     inverse = 1.0 / (grown[:, 0] + grown[:, 1] + columns.tail)
     return Columns(keep(grown * inverse[:, None]), columns.tail * inverse)
 

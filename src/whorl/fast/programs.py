@@ -1,8 +1,8 @@
-"""Compiled programs for chunks of pairs of width three, and the work of many chunks on several
-threads.
-"""
+"""Compiled programs for chunks of pairs, and the work of many chunks on several threads."""
 
 import functools
+import math
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -12,9 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from whorl.fast import fused, lanes, rollout
+from whorl.fast import ahead, fused, lanes, layers, rollout
 
 BLOCK = 64  # pairs that walk together through the caches of one core
+ALIGNED = 64  # bytes
+LANES = ((4, 64), (8, 32), (np.inf, 16))  # the same for layers up to a width
 
 
 @functools.cache
@@ -62,22 +64,80 @@ def lane_program(policy: str, gate: str, record: bool) -> Callable[..., Any]:
         work = fused.whole(
             lambda data: block_by_block(block, data) if fused.on_cpu() else block(*data)
         )
-        sums, rows, turning, native, *losses = work(data)
-        ends = ([jnp.moveaxis(layer, -1, 0) for layer in layers] for layers in (turning, native))
-        if rows is None:
-            return list(sums), None, None, *ends, *(loss + rest for loss in losses)
-        kept, (taken, opposite, still, own, step, amount, other, *choice) = (
-            jnp.moveaxis(part, (0, 1), (-1, 0)) for part in rows
-        )
-        seen = [
-            *(one + rest[:, None] for one in (taken, opposite, still, own, other)),
-            step,
-            amount,
-            *choice,
-        ]
-        return list(sums), list(kept), seen, *ends, *(loss + rest for loss in losses)
+        return pairs_first(*work(data), rest)
 
     return jax.jit(chunk, compiler_options=fused.compiler_options())
+
+
+def pairs_first(
+    sums: Array, rows: Any, turning: Any, native: Any, *found: Array
+) -> tuple[Any, ...]:
+    """What `train` of a kernel returns, as users have it; the last is what no network changes."""
+    *losses, rest = found
+    ends = ([jnp.moveaxis(layer, -1, 0) for layer in layers] for layers in (turning, native))
+    if rows is None:
+        return list(sums), None, None, *ends, *(loss + rest for loss in losses)
+    kept, (taken, opposite, still, own, step, amount, other, *choice) = (
+        jnp.moveaxis(part, (0, 1), (-1, 0)) for part in rows
+    )
+    seen = [
+        *(one + rest[:, None] for one in (taken, opposite, still, own, other)),
+        step,
+        amount,
+        *choice,
+    ]
+    return list(sums), list(kept), seen, *ends, *(loss + rest for loss in losses)
+
+
+# What a kernel is made for, and how it makes its rule: from the arrays of a policy, the rows of
+# that policy for the lanes at hand, and its numbers (scale and omega), all with the lanes last.
+Ruled = Callable[[Any, Any, Array], layers.Rule]
+
+
+@functools.cache
+def layer_program(ruled: Ruled, rated: bool, record: bool) -> Callable[..., Any]:
+    """A compiled chunk of pairs of any widths, as `lane_program` for those of width three.
+
+    Called with arrays of a policy that all pairs share, then layers, rates, data and the tables of
+    `Policy.kernel_tables`, and last arrays of the policy with one row per pair.
+    """
+
+    # Arrays with and without a leading axis of learners meet throughout.
+    @jax.numpy_rank_promotion("allow")
+    def chunk(shared: Any, blocks: Sequence[Array], *given: Any) -> Any:
+        kind = blocks[0].dtype
+        last = jax.tree.map(
+            lambda a: jnp.moveaxis(
+                a.astype(kind) if jnp.isdtype(a.dtype, "real floating") else a, 0, -1
+            ),
+            (blocks, *given),
+        )
+        blocks, rates, x, y, order, turns, tables, own = last
+        compressed, rest = layers.compress(x, y)
+
+        def block(blocks: Any, rates: Any, x: Any, y: Any, data: Any, *more: Any) -> Any:
+            rest, order, turns, (numbers, *ahead_of), own = more
+            rule = ruled(shared, own, numbers)
+            look = None
+            if rule.policy == "rollout":
+                amounts, fractions = numbers[4:, 0].reshape(2, -1)
+                horizon = numbers[3, 0].astype(jnp.int32)
+                plan = rollout.Foresight(amounts, fractions, horizon, *ahead_of)
+                look = ahead.chooser(ahead.Task(x, y, data, rest), rule, plan)
+            speeds = rates if rated else [None] * len(blocks)
+            return layers.train(blocks, speeds, (x, y), data, (order, turns), rule, record, look)
+
+        widest = max(size for layer in blocks for size in layer.shape[:2])
+        lanes_at_once = next(size for limit, size in LANES if widest <= limit)
+        data = (blocks, rates, x, y, compressed, rest, order, turns, tables, own)
+        work = fused.whole(
+            lambda data: (
+                block_by_block(block, data, lanes_at_once) if fused.on_cpu() else block(*data)
+            )
+        )
+        return pairs_first(*work(data), rest)
+
+    return jax.jit(chunk, compiler_options=fused.compiler_options(quick=True))
 
 
 @functools.cache
@@ -113,17 +173,17 @@ def native_program() -> Callable[..., Any]:
     return jax.jit(chunk, compiler_options=fused.compiler_options())
 
 
-def block_by_block(function: Callable[..., Any], data: Any) -> Any:
+def block_by_block(function: Callable[..., Any], data: Any, width: int = BLOCK) -> Any:
     """One block after the other along the last axis, each result written where it belongs."""
-    size = data[0].shape[-1]
+    size = jax.tree.leaves(data)[0].shape[-1]
 
     def one(first: Any) -> Any:
         return function(
-            *jax.tree.map(lambda a: jax.lax.dynamic_slice_in_dim(a, first, BLOCK, a.ndim - 1), data)
+            *jax.tree.map(lambda a: jax.lax.dynamic_slice_in_dim(a, first, width, a.ndim - 1), data)
         )
 
     def write(number: Any, out: Any) -> Any:
-        first = number * BLOCK
+        first = number * width
         return jax.tree.map(
             lambda to, new: jax.lax.dynamic_update_slice_in_dim(to, new, first, to.ndim - 1),
             out,
@@ -133,18 +193,25 @@ def block_by_block(function: Callable[..., Any], data: Any) -> Any:
     empty = jax.tree.map(
         lambda a: jnp.zeros((*a.shape[:-1], size), dtype=a.dtype), jax.eval_shape(one, 0)
     )
-    return jax.lax.fori_loop(0, size // BLOCK, write, empty)
+    return jax.lax.fori_loop(0, size // width, write, empty)
 
 
-def in_chunks(call: Callable[..., Any], arrays: Any, size: int, workers: int) -> Any:
+def in_chunks(
+    call: Callable[..., Any],
+    arrays: Any,
+    size: int,
+    workers: int,
+    told: Callable[[float], None] = lambda _: None,
+) -> Any:
     """Call on pieces of `size` pairs, on several threads, and join what comes back.
 
-    The last piece is filled up.
+    The last piece is filled up. `told` hears which share is done.
     """
     host = jax.tree.map(np.asarray, arrays)
     total = jax.tree.leaves(host)[0].shape[0]
+    lock, whole = threading.Lock(), []
 
-    def piece(first: int) -> Any:
+    def piece(first: int) -> None:
         def cut(array: np.ndarray) -> np.ndarray:
             part = array[first : first + size]
             return (
@@ -153,12 +220,25 @@ def in_chunks(call: Callable[..., Any], arrays: Any, size: int, workers: int) ->
                 else np.concatenate([part, np.repeat(part[-1:], size - len(part), axis=0)])
             )
 
-        return jax.tree.map(np.asarray, call(*jax.tree.map(cut, host)))
+        def put(to: np.ndarray, made: np.ndarray) -> None:
+            to[first : first + size] = made[: total - first]
+
+        made = jax.tree.map(np.asarray, call(*jax.tree.map(cut, host)))
+        with lock:
+            if not whole:
+                whole.append(jax.tree.map(lambda part: _room(part, total), made))
+        jax.tree.map(put, whole[0], made)
 
     # XLA lets go of the interpreter while it runs, so that threads are enough to use every core.
     with ThreadPoolExecutor(workers) as pool:
-        pieces = list(pool.map(piece, range(0, total, size)))
-    return jax.tree.map(
-        lambda *parts: parts[0][:total] if len(parts) == 1 else np.concatenate(parts)[:total],
-        *pieces,
-    )
+        for done, _ in enumerate(pool.map(piece, range(0, total, size)), 1):
+            told(min(done * size / total, 1.0))
+    return whole[0]
+
+
+def _room(like: np.ndarray, total: int) -> np.ndarray:
+    """An empty array for all pairs that begins where a device may use it without a copy."""
+    shape = (total, *like.shape[1:])
+    raw = np.empty(math.prod(shape) * like.itemsize + ALIGNED, dtype=np.uint8)
+    start = -raw.ctypes.data % ALIGNED
+    return raw[start : start + math.prod(shape) * like.itemsize].view(like.dtype).reshape(shape)

@@ -104,7 +104,6 @@ def share(
     if not np.any(added):
         return Interval(fit.skewness, 0.0 if zero else fit.skewness, fit.skewness)
     # Few units know their own scatter badly: Student's t, for all replicates of the whole.
-    free = free * (1 + (fit.rank - 1) / 2)
     spread = np.sqrt(free / np.random.default_rng([seed, 6]).chisquare(free, len(added)))
     noise = added * spread[:, None, None]
     even, odd = (noise + noise.swapaxes(1, 2)) / 2, (noise - noise.swapaxes(1, 2)) / 2

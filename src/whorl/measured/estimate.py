@@ -118,10 +118,15 @@ class Fit(Estimated):
         return self.cross - self.loop @ self.gram
 
     @property
-    def free(self) -> int:
-        """Degrees of freedom of the scatter: rows, or repeats, less what the fit has taken."""
+    def free(self) -> float:
+        r"""Degrees of freedom of the scatter: rows, or repeats, less what the fit has taken.
+
+        Rows that were driven unequally count as fewer: $(\sum h)^2 / \sum h^2$ of their leverages.
+        """
         units = len(self.gram)
-        return max(units - self.rank - 1 if units == self.rows else units - 1, 1)
+        held = np.trace(np.linalg.solve(self.gram.sum(axis=0), self.gram), axis1=-2, axis2=-1)
+        alike = held.sum() ** 2 / np.sum(held**2) / units
+        return max(alike * (units - self.rank - 1 if units == self.rows else units - 1), 1.0)
 
     @cached_property
     def influence(self) -> Stack:  # pyright: ignore[reportIncompatibleVariableOverride]

@@ -16,10 +16,13 @@ from whorl import simplex
 from whorl.measured.bootstrap import ellipse
 from whorl.measured.finding import Loop
 from whorl.measured.words import turn_unit
+from whorl.palette import BOTH, MARKERS
 from whorl.verdict import Verdict
 
 INK = "#010203"  # replaced by the page's own text colour
 STRAIGHT, TURNING = Verdict.RECIPROCAL.colour, Verdict.TURNS.colour
+# of outputs, on light and on dark ground alike
+ALIKE = (BOTH.native, BOTH.turning, BOTH.matched, BOTH.other, BOTH.wrong, BOTH.quiet)
 PATHS = 40  # replicates drawn behind the spiral
 
 
@@ -62,6 +65,33 @@ def spiral(axes: Any, loop: Loop) -> None:
     )
 
 
+def raw(axes: Any, loop: Loop, samples: int, outputs: int) -> None:
+    """Measured velocity over what was applied, both at the same output."""
+    parts, rows = loop.record.moments.parts, loop.record.shown
+    lift = _lift(samples, outputs).T
+    applied, seen = (rows[:, parts[name]] @ lift for name in (loop.drive, "velocity"))
+    axes.axhline(0, color=INK, linewidth=0.6, alpha=0.5)
+    axes.axvline(0, color=INK, linewidth=0.6, alpha=0.5)
+    for number in range(min(samples * outputs, 8)):
+        look = {"color": ALIKE[number % 6], "marker": MARKERS[number % 8], "alpha": 0.6}
+        name = f"output {number % outputs + 1}" + f", sample {number // outputs + 1}" * (
+            samples > 1
+        )
+        axes.plot(
+            applied[:, number], seen[:, number], linestyle="", markersize=4, label=name, **look
+        )
+    axes.set_xlabel(f"{loop.drive} applied (zero-sum part)")
+    axes.set_ylabel("velocity measured")
+    axes.legend(
+        loc="lower left",
+        bbox_to_anchor=(0, 1),
+        ncols=3,
+        frameon=False,
+        labelcolor=INK,
+        borderaxespad=0,
+    )
+
+
 def parts(pair: Any, loop: Loop, samples: int, outputs: int) -> None:
     """The loop over the outputs as the sum of a symmetric and a skew matrix, on one scale."""
     lift = _lift(samples, outputs) @ loop.fit.basis
@@ -74,6 +104,7 @@ def parts(pair: Any, loop: Loop, samples: int, outputs: int) -> None:
         title: np.where(np.abs(matrix) > 1e-9 * largest, matrix, 0.0)
         for title, matrix in matrices.items()
     }
+    pair[0].set_ylabel("moving output")
     for axes, (title, matrix) in zip(pair, matrices.items(), strict=True):
         size = len(matrix)
         shown = np.zeros((size, size, 4))
@@ -82,6 +113,7 @@ def parts(pair: Any, loop: Loop, samples: int, outputs: int) -> None:
         shown[..., 3] = 0.85 * np.abs(matrix) / largest
         axes.imshow(shown, interpolation="nearest")
         axes.set_title(title, color=INK)
+        axes.set_xlabel("driven output")
         ticks = np.arange(size) if size <= 12 else np.arange(0, size, 5)
         axes.set_xticks(ticks, ticks + 1)
         axes.set_yticks(ticks, ticks + 1)
@@ -90,6 +122,20 @@ def parts(pair: Any, loop: Loop, samples: int, outputs: int) -> None:
                 axes.text(
                     column, row, f"{value:.2g}", ha="center", va="center", color=INK, fontsize=9
                 )
+    _scale(pair, largest)
+
+
+def _scale(pair: Any, largest: float) -> None:
+    """One bar for both matrices: what lowers, nothing, what raises."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import LinearSegmentedColormap, Normalize
+
+    faint = "#ffffff00"
+    colours = LinearSegmentedColormap.from_list("parts", [STRAIGHT, faint, TURNING])
+    shown = ScalarMappable(Normalize(-largest, largest), colours)
+    bar = pair[0].figure.colorbar(shown, ax=list(pair), shrink=0.7, aspect=12)
+    bar.set_label("velocity per residual")
+    bar.outline.set_edgecolor(INK)
 
 
 def eigenvalues(axes: Any, loop: Loop, unit: str) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from whorl import _check
+from whorl._show import Shown
 from whorl.measured import words
 from whorl.measured.bootstrap import Interval, Intervals, intervals
 from whorl.measured.conservation import Mass, mass
@@ -24,8 +25,8 @@ from whorl.verdict import Verdict
 ROUND_OFF = 1e-10  # a skew part below this share of the loop is not measured, it is arithmetic
 
 
-@dataclass(frozen=True)
-class Loop:
+@dataclass(frozen=True, repr=False)
+class Loop(Shown):
     """One loop: of one sample, or of all samples that were driven and read together."""
 
     sample: str
@@ -39,6 +40,10 @@ class Loop:
     order: Order
     power: Power | None
     diagnosis: Diagnosis | None
+
+    def __str__(self) -> str:
+        name = f"loop of sample {self.sample}" if self.sample else "loop"
+        return f"{name}: {self.record.rows} rows, {self.fit.rank} directions, p = {self.p:.3g}"
 
     @property
     def p(self) -> float:
@@ -70,8 +75,8 @@ class Loop:
         return max(turning, key=lambda rate: rate.estimate) if turning else None
 
 
-@dataclass(frozen=True)
-class Finding:
+@dataclass(frozen=True, repr=False)
+class Finding(Shown):
     """Is this measured learner reciprocal? Print it.
 
     Examples:
@@ -90,6 +95,8 @@ class Finding:
     weighted: bool
     alpha: float
     time_unit: str
+    dropped: int = 0  # rows that lacked a value
+    undriven: tuple[str, ...] = ()  # columns of what was applied that never changed
 
     @property
     def p(self) -> float:
@@ -207,6 +214,8 @@ def judge(
         measurements.weighted,
         float(alpha),
         time_unit,
+        measurements.dropped,
+        measurements.undriven,
     )
 
 

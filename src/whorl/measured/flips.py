@@ -128,14 +128,14 @@ def _narrow(fit: Fit) -> Scores:
     # Normal equations of the symmetric fit with an offset, unit by unit.
     count = len(even) + rank
     normal = np.zeros((units, count, count))
-    pairs = np.einsum("aij,bik->abjk", even, even)
-    normal[:, : len(even), : len(even)] = np.einsum("abjk,ujk->uab", pairs, fit.gram)
+    pushed, skewed = _pushed(even, fit.gram), _pushed(odd, fit.gram)
+    normal[:, : len(even), : len(even)] = pushed @ even.reshape(len(even), -1).T
     normal[:, : len(even), len(even) :] = np.einsum("aij,uj->uai", even, fit.drive)
     normal[:, len(even) :, : len(even)] = normal[:, : len(even), len(even) :].swapaxes(1, 2)
     normal[:, len(even) :, len(even) :] = fit.weight[:, None, None] * np.eye(rank)
     mixed = np.concatenate(
         [
-            np.einsum("pij,aik,ujk->upa", odd, even, fit.gram, optimize=True),
+            skewed @ even.reshape(len(even), -1).T,
             np.einsum("pij,uj->upi", odd, fit.drive),
         ],
         axis=2,
@@ -148,17 +148,24 @@ def _narrow(fit: Fit) -> Scores:
     left = known - normal @ answer  # along the fit, what each unit leaves over
     pure = mixed - cross @ normal  # directions of skew matrices freed of the fit
     seen = (moved - mixed @ answer) - left @ cross.T
-    whole = np.einsum("pij,qik,ujk->upq", odd, odd, fit.gram, optimize=True).sum(axis=0)
+    whole = skewed.sum(axis=0) @ odd.reshape(len(odd), -1).T
     white = _inverse_root(whole - cross @ cross.T)
-    seen, pure = seen @ white, np.einsum("pq,upk->uqk", white, pure)
+    seen, pure = seen @ white, white.T @ pure
     # (1 - H)^(-1/2) e, with H = X X^T of the unit, through the small matrix X^T X.
     values, vectors = np.linalg.eigh(normal)
     values = np.clip(values, 0.0, 0.95)
     ratio = np.where(values > 1e-9, ((1 - values) ** -0.5 - 1) / np.maximum(values, 1e-9), 0.5)
-    more = np.einsum("uab,ub,ucb,uc->ua", vectors, ratio, vectors, left)
-    noise = seen + np.einsum("upk,uk->up", pure, more)
-    fitted = left + np.einsum("uab,ub->ua", normal, more)
+    more = (vectors * ratio[:, None, :]) @ (vectors.swapaxes(1, 2) @ left[:, :, None])
+    noise = seen + (pure @ more)[:, :, 0]
+    fitted = left + (normal @ more)[:, :, 0]
     return Scores(noise, seen, fitted, pure)
+
+
+def _pushed(
+    shapes: Float[np.ndarray, "shapes n n"], gram: Stack
+) -> Float[np.ndarray, "units shapes nn"]:
+    """Every shape times the Gram matrix of every unit, flat."""
+    return (shapes @ gram[:, None]).reshape(len(gram), len(shapes), -1)
 
 
 def _wide(fit: Fit) -> Scores:

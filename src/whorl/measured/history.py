@@ -6,9 +6,8 @@ that is on: each phase has a loop and an operating point of its own. A gap of mo
 steps ends a stretch, and nothing is assumed across it.
 """
 
-import html
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from whorl import _check
+from whorl._show import Shown, as_html
 from whorl.measured import series, words
 from whorl.measured.bootstrap import Interval, Intervals
 from whorl.measured.reading import array
@@ -44,8 +44,8 @@ class Phase:
     aliased: bool
 
 
-@dataclass(frozen=True)
-class History:
+@dataclass(frozen=True, repr=False)
+class History(Shown):
     """What time series of a learner say. Print it.
 
     Examples:
@@ -89,16 +89,9 @@ class History:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        """The same as a table, where a notebook shows it."""
-        rows = "".join(
-            f"<tr><th>{html.escape(f'{phase.name} {name}'.strip())}</th><td>{html.escape(text)}</td></tr>"
-            for phase in self.phases
-            for name, text in _details(self, phase)
-        )
-        return (
-            f"<p style='border-left:.35em solid {self.verdict.colour};padding-left:.5em'>"
-            f"{html.escape(_headline(self))}</p><table>{rows}</table>"
-        )
+        """The same as a table, under a bar in the colour of the verdict."""
+        bar = f"border-left:.35em solid {self.verdict.colour};padding-left:.5em"
+        return f'<div style="{bar}">{as_html(str(self))}</div>'
 
     def to_dict(self) -> dict[str, Any]:
         """The same for machines."""
@@ -173,7 +166,13 @@ def is_series(names: Sequence[str]) -> bool:
     return "time" in names and not any(name.startswith(("residual", "potential")) for name in names)
 
 
-def read_series(path: str | Path, *, alpha: float = 0.05, time_unit: str | None = None) -> History:
+def read_series(
+    path: str | Path,
+    *,
+    alpha: float = 0.05,
+    time_unit: str | None = None,
+    rename: Mapping[str, str] | None = None,
+) -> History:
     """Judge time series from a CSV or Parquet file.
 
     The unit of time is that in the header, such as `time [s]`, unless it is given.
@@ -182,6 +181,7 @@ def read_series(path: str | Path, *, alpha: float = 0.05, time_unit: str | None 
         path: A table with a column of time and one column per part of the state.
         alpha: The chance of a false alarm that is accepted.
         time_unit: The name of the unit of time, for words only.
+        rename: Names of columns in the file, each with the name that it stands for.
 
     Returns:
         What was found in each phase.
@@ -194,7 +194,7 @@ def read_series(path: str | Path, *, alpha: float = 0.05, time_unit: str | None 
         >>> print(measured.read_series("examples/relaxations.csv").verdict)
         turns
     """
-    table = Table(path)
+    table = Table(path, rename)
     try:
         columns = sorted(
             (int(match[1]), name) for name in table.names if (match := STATE.fullmatch(name))

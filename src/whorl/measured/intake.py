@@ -1,7 +1,7 @@
 r"""The door: rows of numbers in, checked and in zero-sum coordinates, one record a loop out.
 
 Rows that carry several samples at once (`(rows, samples, outputs)`) tell about one joint loop over
-all of them. Rows that carry one sample each tell about one loop a sample, and the loops are judged
+all of them. Rows that carry one sample each tell about one loop per sample, and the loops are judged
 together.
 """
 
@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from whorl import simplex
+from whorl._show import Shown
 from whorl.measured.moments import BINS, Collector, Record, all_parts
 from whorl.measured.tables import LABEL, TableError
 
@@ -36,8 +37,8 @@ class Rows:
     blur: Float[np.ndarray, "rows"] | None = None  # standard deviation of the noise in the drive
 
 
-@dataclass(frozen=True)
-class Measurements:
+@dataclass(frozen=True, repr=False)
+class Measurements(Shown):
     """Everything that is kept of a table: one record a loop.
 
     Examples:
@@ -57,6 +58,12 @@ class Measurements:
     records: Mapping[str, Record]
     states: Mapping[str, Mapping[str, float]]
     time_scale: float
+    dropped: int = 0  # rows that lacked a value and were left out
+    undriven: tuple[str, ...] = ()  # columns of what was applied that never changed
+
+    def __str__(self) -> str:
+        loops = f"{len(self.records)} loops" if len(self.records) > 1 else "one loop"
+        return f"{self.source or 'a table'}: {self.rows} rows, {self.outputs} outputs, {loops}"
 
     @property
     def rows(self) -> int:
@@ -162,7 +169,7 @@ class Intake:
 
     def finish(self, source: str, names: Mapping[str, list[str]] | None = None) -> Measurements:
         """Check what only the whole can show, and hand out the records."""
-        self._check_constant(names)
+        undriven = self._check_constant(names)
         size = self.samples * (self.outputs - 1)
         records = {label: collector.finish() for label, collector in self._collectors.items()}
         for label, record in records.items():
@@ -171,6 +178,7 @@ class Intake:
                 whose = f"sample {label}" if label else "the table"
                 raise TableError(
                     f"{whose} must have at least {least} measurements, but it has {record.rows}"
+                    f"{self._pointed(record)}"
                 )
             self._check_size(record)
         if not records:
@@ -185,7 +193,20 @@ class Intake:
             records,
             states,
             self.time_scale,
+            undriven=undriven,
         )
+
+    def _pointed(self, record: Record) -> str:
+        """What too few rows say by themselves, where they say anything."""
+        from whorl.measured.estimate import fit
+
+        try:
+            with np.errstate(all="ignore"):
+                share = fit(record.moments, self.drives[0]).skewness
+        except (ValueError, np.linalg.LinAlgError):
+            return ""
+        known = f": as they are the skew part would be {share:.2g} of the loop, and nobody knows "
+        return known + "how well" if np.isfinite(share) else ""
 
     def _check_size(self, record: Record) -> None:
         """Squares of squares must be numbers that a double can hold.
@@ -259,18 +280,27 @@ class Intake:
                     column=name,
                 )
 
-    def _check_constant(self, names: Mapping[str, list[str]] | None) -> None:
+    def _check_constant(self, names: Mapping[str, list[str]] | None) -> tuple[str, ...]:
+        """Refuse what never changes; outputs that were not driven beside others are answered."""
+        undriven: list[str] = []
         if sum(collector.count for collector in self._collectors.values()) < LEAST:
-            return  # too few rows, which is the better thing to say
+            return ()  # too few rows, which is the better thing to say
         for role, (low, high) in self._range.items():
             constant = (low == high).ravel()
             if constant.any():
                 place = int(np.argmax(constant))
                 column = names[role][place % len(names[role])] if names else f"{role} {place + 1}"
+                if role in self.drives and not constant.all():
+                    undriven += [
+                        names[role][at % len(names[role])] if names else f"{role} {at + 1}"
+                        for at in map(int, np.flatnonzero(constant))
+                    ]
+                    continue
                 raise TableError(
                     f"the values must vary from row to row, but all are {low.ravel()[place]:g}",
                     column=column,
                 )
+        return tuple(dict.fromkeys(undriven))
 
 
 def _by_sample(

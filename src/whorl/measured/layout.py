@@ -1,8 +1,8 @@
 """What the columns of a table mean.
 
-Wide form, one line a measurement: `residual_1 ... residual_m`, `velocity_1 ... velocity_m`. Where
+Wide form, one line per measurement: `residual_1 ... residual_m`, `velocity_1 ... velocity_m`. Where
 several samples are driven and read at the same time, `residual_1_1` is sample 1, output 1, and so
-on. Long form, one line an output: `measurement`, `output`, `residual`, `velocity`. `potential` may
+on. Long form, one line per output: `measurement`, `output`, `residual`, `velocity`. `potential` may
 stand beside or instead of `residual`, `change` instead of `velocity`. Optional in both: `sample`,
 `repeat`, `uncertainty` (in wide form for the whole line, or one for each output) and
 `residual_uncertainty` (one per line). In wide form,

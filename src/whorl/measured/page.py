@@ -3,40 +3,24 @@
 import html
 import io
 from collections.abc import Callable
+from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from whorl import _html, _version
 from whorl.ground import store
 from whorl.measured import figures, words
 from whorl.measured.finding import Finding
 
+PAPER = (8.27, 11.69)  # inches
+
 # The page asks nothing of any network and runs nothing, whatever name from a table should ever find
 # its way into it.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
-STYLE = """
-:root { color-scheme: light dark; --ink: #1c2024; --soft: #5d6670; --paper: #fbfaf7; --card: #ffffff; --line: #d9d6ce; --accent: #c4621a; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e6e4df; --soft: #a3a9b0; --paper: #16181b; --card: #1e2125; --line: #363b41; --accent: #f0985a; }
-}
-* { box-sizing: border-box; }
-body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
-main { max-width: 64rem; margin: 0 auto; padding: 2rem 1.25rem 3rem; }
-h1 { font-size: 1.7rem; line-height: 1.25; margin: 0 0 .5rem; text-wrap: balance; }
-.source { color: var(--soft); margin: 0 0 .25rem; overflow-wrap: anywhere; }
-.reason { font-size: 1.05rem; margin: 0 0 1.5rem; }
-table { border-collapse: collapse; width: 100%; margin-bottom: 1.5rem; }
-th, td { text-align: left; vertical-align: top; padding: .35rem .75rem .35rem 0; border-bottom: 1px solid var(--line); }
-td { overflow-wrap: anywhere; }
-th { font-weight: 600; white-space: nowrap; }
-.notes { border-left: 4px solid var(--accent); padding: .25rem 0 .25rem 1rem; margin: 0 0 1.5rem; }
-.notes p { margin: .25rem 0; }
-.grid { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: 1rem; }
-figure { margin: 0; background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: 1rem; min-width: 0; }
-figure svg { display: block; width: 100%; height: auto; color: var(--ink); }
-figcaption { color: var(--soft); font-size: .92rem; margin-top: .5rem; }
-footer { color: var(--soft); font-size: .9rem; margin-top: 2rem; }
-@media print { body { background: none; } figure { break-inside: avoid; } }
-"""
+Panel = tuple[str, str, tuple[int, int], Callable[[Any], None]]
 FOOT = (
     "Method: weighted least squares on the zero-sum directions, with an offset; that the loop is "
     "symmetric is tested with random signs of independent units, that its eigenvalues are real by "
@@ -73,46 +57,56 @@ def write(finding: Finding, path: str | Path) -> Path:
 
 def render(finding: Finding) -> str:
     """The page as HTML."""
-    title = _safe(words.headline(finding))
-    return (
-        "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'><meta name='viewport' "
-        "content='width=device-width, initial-scale=1'>"
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"><meta name="referrer" '
-        'content="no-referrer">'
-        f"<title>{title}</title><style>{STYLE}</style></head>\n"
-        f"<body><main>{fragment(finding)}</main></body></html>\n"
-    )
+    page = _html.templates("whorl.measured").get_template("certify.html.j2")
+    return page.render(policy=POLICY, made=_made(finding), **_filled(finding))
 
 
 def fragment(finding: Finding) -> str:
-    """Words, table and pictures, for a page or for a cell of a notebook."""
+    """Words, table and pictures, for a cell of a notebook."""
+    part = _html.templates("whorl.measured").get_template("finding.html.j2")
+    return part.render(**_filled(finding))
+
+
+def _filled(finding: Finding) -> dict[str, Any]:
+    """What the templates say and show."""
     loop = finding.leading
-    rows = "".join(
-        f"<tr><th scope='row'>{_safe(name)}</th><td>{_safe(text)}</td></tr>"
-        for name, text in words.details(finding, loop)
-    )
-    notes = "".join(f"<p>{_safe(text)}</p>" for text in words.notes(finding))
-    shown = "".join(_figure(number, *panel) for number, panel in enumerate(_panels(finding)))
     source = Path(finding.source).name if finding.source else "arrays"
-    whose = (
-        f", sample {loop.sample}, the clearest of {len(finding.loops)}"
-        if len(finding.loops) > 1
-        else ""
-    )
-    return (
-        f"<p class='source'>{_safe(source + whose)}</p>\n"
-        f"<h1 style='border-left:.35em solid {finding.verdict.colour};padding-left:.5em'>"
-        f"{_safe(words.headline(finding))}</h1>\n<p "
-        f"class='reason'>{_safe(words.reason(finding))}</p>\n<table><tbody>{rows}</tbody></table>\n"
-        + (f"<div class='notes' role='note'>{notes}</div>\n" if notes else "")
-        + f"<div class='grid'>{shown}</div>\n<footer>{FOOT}</footer>"
-    )
+    clearest = f", sample {loop.sample}, the clearest of {len(finding.loops)}"
+    return {
+        "source": source + clearest * (len(finding.loops) > 1),
+        "colour": finding.verdict.colour,
+        "headline": words.headline(finding),
+        "reason": words.reason(finding),
+        "details": words.details(finding, loop),
+        "notes": words.notes(finding),
+        "pictures": [
+            (title, caption, _drawing(number, title, shape, draw))
+            for number, (title, caption, shape, draw) in enumerate(_panels(finding))
+        ],
+        "method": FOOT,
+    }
 
 
-def _panels(finding: Finding) -> list[tuple[str, str, tuple[int, int], Callable[[Any], None]]]:
+def _made(finding: Finding) -> str:
+    """Version, date, and which file it was."""
+    today = datetime.now(UTC).date().isoformat()
+    file = Path(finding.source) if finding.source else None
+    whole = file is not None and file.is_file()
+    digest = sha256(file.read_bytes()).hexdigest() if whole and file is not None else ""
+    of = f", from a file with the SHA-256 {digest}" if digest else ""
+    return f"Made by whorl {_version.installed()} on {today}{of}."
+
+
+def _panels(finding: Finding) -> list[Panel]:
     """Name, caption, rows and columns of axes, and how to draw, for every picture."""
     loop, samples, outputs = finding.leading, finding.samples, finding.outputs
-    panels: list[tuple[str, str, tuple[int, int], Callable[[Any], None]]] = [
+    panels: list[Panel] = [
+        (
+            "The data",
+            "Every measured velocity over what was applied to the same output, one mark per output.",
+            (1, 1),
+            lambda axes: figures.raw(axes, loop, samples, outputs),
+        ),
         (
             "The path of a residual",
             (
@@ -147,12 +141,11 @@ def _panels(finding: Finding) -> list[tuple[str, str, tuple[int, int], Callable[
             lambda axes: figures.leftovers(axes, loop, samples, outputs),
         ),
     ]
-    return panels if loop.fit.rank > 1 else panels[1:]
+    return panels if loop.fit.rank > 1 else [panels[0], *panels[2:]]
 
 
-def _figure(
-    number: int, title: str, caption: str, shape: tuple[int, int], draw: Callable[[Any], None]
-) -> str:
+def _drawing(number: int, title: str, shape: tuple[int, int], draw: Callable[[Any], None]) -> str:
+    """A picture as SVG that takes its ink from the page."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
@@ -174,44 +167,43 @@ def _figure(
         .replace('href="#', f'href="#p{number}-')
         .replace("url(#", f"url(#p{number}-")
     )
-    drawing = drawing.replace("<svg ", f'<svg role="img" aria-label="{_safe(title)}" ', 1)
-    return f"<figure>{drawing}<figcaption><strong>{_safe(title)}.</strong> {_safe(caption)}</figcaption></figure>\n"
+    return drawing.replace("<svg ", f'<svg role="img" aria-label="{html.escape(title)}" ', 1)
 
 
 def _pdf(finding: Finding) -> bytes:
+    """Words on the first page, pictures with their captions on the next ones, four on each."""
     from matplotlib import rc_context
+    from matplotlib.backends.backend_pdf import PdfPages
     from matplotlib.figure import Figure
 
-    with rc_context({**_ink(), "font.size": 8}):
-        figure = Figure(figsize=(8.27, 11.69))
-        text = words.verdict(finding)
-        wrapped = "\n".join(_wrapped(line) for line in text.splitlines())
-        figure.text(
-            0.07,
-            0.965,
-            wrapped,
-            va="top",
-            family="monospace",
-            fontsize=7,
-            color=figures.INK,
-            parse_math=False,
-        )
-        top = 0.95 - 0.0105 * (wrapped.count("\n") + 1)
-        grids = figure.add_gridspec(
-            2, 2, left=0.1, right=0.96, bottom=0.06, top=max(top, 0.5), hspace=0.3, wspace=0.3
-        )
-        for place, (title, _, shape, draw) in zip(
-            [(0, 0), (0, 1), (1, 0), (1, 1)], _panels(finding), strict=False
-        ):
-            axes: Any = grids[place].subgridspec(*shape).subplots()
-            draw(axes)
-            if shape == (1, 1):
-                axes.set_title(title, pad=18)
-        content = io.BytesIO()
-        figure.savefig(
-            content, format="pdf", metadata={"CreationDate": None, "Title": words.headline(finding)}
-        )
+    about = {"CreationDate": None, "Title": words.headline(finding)}
+    content = io.BytesIO()
+    with (
+        rc_context({**_ink(), "font.size": 8}),
+        PdfPages(content, metadata=about) as pages,
+    ):
+        sheet = Figure(figsize=PAPER)
+        lines = [*words.verdict(finding).splitlines(), "", FOOT, "", _made(finding)]
+        text = "\n".join(_wrapped(line) for line in lines)
+        look: dict[str, Any] = {"family": "monospace", "fontsize": 8, "color": figures.INK}
+        sheet.text(0.07, 0.955, text, va="top", parse_math=False, **look)
+        pages.savefig(sheet)
+        panels = _panels(finding)
+        for first in range(0, len(panels), 4):
+            pages.savefig(
+                _sheet(Figure(figsize=PAPER, layout="constrained"), panels[first : first + 4])
+            )
     return content.getvalue()
+
+
+def _sheet(sheet: Any, panels: list[Panel]) -> Any:
+    """Up to four pictures, each in a part of the sheet with its title and caption."""
+    parts = sheet.subfigures(len(panels), 1, hspace=0.04)
+    for part, (title, caption, shape, draw) in zip(np.atleast_1d(parts), panels, strict=True):
+        part.suptitle(title, fontsize=10, weight="bold", color=figures.INK)
+        part.supxlabel(caption, fontsize=8, color=figures.INK)
+        draw(part.subplots(*shape))
+    return sheet
 
 
 def _wrapped(line: str) -> str:
@@ -219,7 +211,7 @@ def _wrapped(line: str) -> str:
 
     return (
         textwrap.fill(
-            line, 118, subsequent_indent=" " * 13, drop_whitespace=True, replace_whitespace=False
+            line, 104, subsequent_indent=" " * 13, drop_whitespace=True, replace_whitespace=False
         )
         if line
         else ""
@@ -243,7 +235,3 @@ def _ink() -> dict[Any, Any]:
         "font.size": 9,
     }
     return {**dict.fromkeys(inked, figures.INK), **plain, "axes.titlesize": 9}
-
-
-def _safe(text: str) -> str:
-    return html.escape(text)

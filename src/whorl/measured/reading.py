@@ -1,7 +1,8 @@
 """From a file or from arrays to `Measurements`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from sys import float_info
 from typing import Any
@@ -13,11 +14,18 @@ from whorl.measured.intake import Intake, Measurements, Rows
 from whorl.measured.layout import BLUR, DRIVES, Layout, layout
 from whorl.measured.tables import Batch, Table, TableError
 
+SORTED = 10**6  # rows that are sorted by repeat in memory
 Numbers = Any  # whatever NumPy can make an array of numbers from
 
 
-def read(path: str | Path, *, time_scale: float = 1.0) -> Measurements:
-    """Read measurements from a CSV or Parquet file in wide or long form.
+def read(
+    path: str | Path,
+    *,
+    time_scale: float = 1.0,
+    rename: Mapping[str, str] | None = None,
+    strict: bool = False,
+) -> Measurements:
+    """Read measurements in wide or long form: CSV, Parquet, JSON lines or a NumPy archive.
 
     See `layout` for the columns.
 
@@ -25,8 +33,10 @@ def read(path: str | Path, *, time_scale: float = 1.0) -> Measurements:
     place.
 
     Args:
-        path: A CSV or Parquet file.
+        path: The file, or "-" for standard input.
         time_scale: The time that passed while the recorded change took place.
+        rename: Names of columns in the file, each with the name that it stands for.
+        strict: Whether a row with an empty cell is refused; else it is left out and counted.
 
     Returns:
         The measurements.
@@ -39,22 +49,71 @@ def read(path: str | Path, *, time_scale: float = 1.0) -> Measurements:
         >>> measured.read("examples/measurements.csv").rows
         36
     """
-    table = Table(path)
+    table = Table(path, rename, strict=strict)
     scale = _scale(time_scale)
     try:
-        plan = layout(table.names)
+        plan = _planned(table)
         drives = tuple(role for role in DRIVES if role in plan.roles)
-        portions = table.batches(plan.numbers, plan.labels)
         if plan.long:
+            table.strict = True  # a measurement takes several lines, and all of them
+            portions = table.batches(plan.numbers, plan.labels)
             return _long(table, plan, portions, drives, scale)
-        intake = Intake(plan.samples, plan.outputs, drives, scale)
-        for batch in portions:
-            intake.add(_wide_rows(batch, plan), batch.first)
-        return intake.finish(
-            str(table.path), {role: list(names) for role, names in plan.roles.items()}
-        )
+        found = _wide(table, plan, drives, scale)
+        return replace(found, dropped=table.dropped)
     except TableError as fault:
+        if table.dropped:  # what is left is not enough: what is missing is the better thing to say
+            return read(path, time_scale=time_scale, rename=rename, strict=True)
         raise table.named(fault) from None
+
+
+def _planned(table: Table) -> Layout:
+    """What the columns mean; a refusal says which there are."""
+    try:
+        return layout(table.names)
+    except TableError as fault:
+        names = ", ".join(map(_check.plain, table.names[:40]))
+        raise TableError(
+            f"{fault}; its columns are {names} (rename them with --rename old=new)",
+            column=fault.column,
+        ) from None
+
+
+def _wide(table: Table, plan: Layout, drives: tuple[str, ...], scale: float) -> Measurements:
+    """Rows as they come, or sorted by repeat where they come in another order or with names."""
+    names = {role: list(columns) for role, columns in plan.roles.items()}
+    intake = Intake(plan.samples, plan.outputs, drives, scale)
+    repeats = plan.keys.get("repeat")
+    try:
+        for batch in table.batches(plan.numbers, plan.labels):
+            intake.add(_wide_rows(batch, plan), batch.first)
+        return intake.finish(str(table.path), names)
+    except TableError as fault:
+        if repeats is None or fault.column != repeats:
+            raise
+    table.dropped = 0
+    numbers = [name for name in plan.numbers if name != repeats]
+    whole = None
+    for batch in table.batches(numbers, [*plan.labels, repeats]):
+        whole = batch if whole is None else _joined(whole, batch)
+    if whole is None or whole.rows > SORTED:
+        raise TableError(
+            f"repeats must be sorted in a table of more than {SORTED} rows, but they are not"
+        )
+    place = _numbered(whole.columns[repeats])
+    order = np.argsort(place, kind="stable")
+    columns = {name: values[order] for name, values in {**whole.columns, repeats: place}.items()}
+    intake = Intake(plan.samples, plan.outputs, drives, scale)
+    intake.add(_wide_rows(Batch(whole.first, columns), plan), whole.first)
+    return intake.finish(str(table.path), names)
+
+
+def _numbered(labels: np.ndarray) -> np.ndarray:
+    """Repeats as numbers: as they are where all of them are numbers, else in the order they came."""
+    try:
+        return np.array([float(label) for label in labels])
+    except ValueError:
+        known = {label: float(number) for number, label in enumerate(dict.fromkeys(labels))}
+        return np.array([known[label] for label in labels])
 
 
 def collect(
@@ -123,7 +182,7 @@ def collect(
     labels = None if sample is None else _check.numpy("sample", sample)
     if labels is not None and labels.shape != (rows,):
         raise ValueError(
-            f"sample must have one label a row, {rows}, but its shape is {labels.shape}"
+            f"sample must have one label per row, {rows}, but its shape is {labels.shape}"
         )
     runs = None if repeat is None else array("repeat", repeat, (rows,))
     precision = None if uncertainty is None else _precision(uncertainty, velocity.shape)

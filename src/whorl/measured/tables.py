@@ -18,6 +18,8 @@ import pyarrow.compute
 import pyarrow.csv
 import pyarrow.parquet
 
+from whorl.measured.source import Source
+
 LONGEST = 1 << 20  # bytes in one line
 BLOCK = 4 << 20  # bytes in one batch
 LABEL = 200  # bytes of a label
@@ -25,6 +27,11 @@ COLUMNS = 10_000
 UNPACKED = 1 << 29  # bytes of one column in one row group of a Parquet file
 UNIT = re.compile(r"(.*?)\s*(?:\[(.*)\]|\((.*)\)|/\s*(\S+))")  # name [s], name (s), name / s
 COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
+MISSING = ("", "NA", "N/A", "nan", "NaN", "NAN", "null", "None", "-")  # a value that is not there
+ROLE = re.compile(
+    r"(residual|potential|velocity|change|uncertainty)(_\d+){0,2}|time|measurement|output|sample|repeat"
+    r"|run|phase|residual_uncertainty|state_\d+|input_\d+|column_\d+_\d+_\d+"
+)
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
@@ -65,9 +72,15 @@ class Batch:
 class Table:
     """A file with named columns."""
 
-    def __init__(self, path: str | Path) -> None:
-        self.path: Path = Path(path)
-        with self.path.open("rb") as file:
+    def __init__(
+        self, path: str | Path, rename: Mapping[str, str] | None = None, *, strict: bool = True
+    ) -> None:
+        self._source: Source = Source(path)
+        self.path: Path = self._source.shown
+        self.file: Path = self._source.path
+        self.strict: bool = strict  # whether a value that is missing is refused
+        self.dropped: int = 0  # rows without one of their values
+        with self.file.open("rb") as file:
             start = file.read(4)
         if not start:
             raise ValueError(
@@ -78,7 +91,10 @@ class Table:
         self.delimiter: str = ","
         self.point: str = "."
         self.units: dict[str, str] = {}  # of columns whose names carry one
-        self.names: list[str] = self._parquet_names() if self.parquet else self._header()
+        self.header: int = 1  # the line that names the columns
+        found = self._parquet_names() if self.parquet else self._header()
+        self._inside: dict[str, str] = {}  # the names of columns as the file has them
+        self.names: list[str] = self._renamed(found, rename or {})
         twice = [name for name, count in Counter(self.names).items() if count > 1]
         if len(self.names) > COLUMNS:
             raise ValueError(
@@ -102,8 +118,28 @@ class Table:
             places.append(f"column {fault.column}")
         return ValueError(f"{', '.join(places)}: {fault}")
 
+    def _renamed(self, found: list[str], rename: Mapping[str, str]) -> list[str]:
+        """Names as the layout writes them, and as the user asks for them."""
+        for old in rename:
+            if old not in found:
+                raise ValueError(
+                    f"{self.path}: rename must name columns of the table, but there is no {old}: "
+                    f"its columns are {', '.join(found[:40])}"
+                )
+        names = []
+        for name in found:
+            new = rename.get(name, name)
+            new = new.lower() if ROLE.fullmatch(new.lower()) else new
+            self._inside.setdefault(new, name)
+            names.append(new)
+        return names
+
     def batches(self, numbers: list[str], labels: list[str]) -> Iterator[Batch]:
-        """The rows, a batch at a time. What is not a number where one is due is a `TableError`."""
+        """The rows, a batch at a time.
+
+        What is not a number where one is due is a `TableError`; a row that lacks one is left out
+        and counted, or refused where the table is read strictly.
+        """
         first = 0
         tables = (
             self._parquet_batches(numbers, labels)
@@ -111,21 +147,36 @@ class Table:
             else self._csv_batches(numbers, labels)
         )
         try:
-            for table in tables:
-                columns = {name: _numbers(table.column(name), name, first) for name in numbers}
-                columns |= {name: _labels(table.column(name), name) for name in labels}
+            for whole in tables:
+                table = whole if self.strict else self._complete(whole, numbers)
+                parts = {name: table.column(self._key(name)) for name in [*numbers, *labels]}
+                columns = {name: _numbers(parts[name], name, first) for name in numbers}
+                columns |= {name: _labels(parts[name], name) for name in labels}
                 if table.num_rows:
                     yield Batch(first, columns)
-                first += table.num_rows
+                first += whole.num_rows
         except (pa.ArrowException, OSError) as problem:
             damaged = TableError(
                 "the file must be a whole Parquet file, but a part of it is damaged"
             )
             raise (damaged if self.parquet else self._culprit(first, numbers)) from problem
 
+    def _key(self, name: str) -> str:
+        """What a batch calls a column: Parquet has names of its own."""
+        return self._inside[name] if self.parquet else name
+
+    def _complete(self, table: Any, numbers: list[str]) -> Any:
+        """The rows in which every number is there."""
+        lacking = np.zeros(table.num_rows, dtype=bool)
+        for name in numbers:
+            column = table.column(self._key(name))
+            lacking |= np.asarray(column.is_null(nan_is_null=True))
+        self.dropped += int(lacking.sum())
+        return table.filter(pa.array(~lacking)) if lacking.any() else table
+
     def _parquet_names(self) -> list[str]:
         try:
-            return list(pyarrow.parquet.ParquetFile(self.path).schema_arrow.names)
+            return list(pyarrow.parquet.ParquetFile(self.file).schema_arrow.names)
         except (pa.ArrowException, OSError, UnicodeDecodeError) as problem:
             raise ValueError(
                 f"{self.path}: the file must be a whole Parquet file, but its end is missing or "
@@ -134,10 +185,11 @@ class Table:
 
     def _parquet_batches(self, numbers: list[str], labels: list[str]) -> Iterator[Any]:
         size = max(1, BLOCK // (8 * (len(numbers) + len(labels))))
+        wanted, texts = ([self._inside[name] for name in names] for names in (numbers, labels))
         # Labels stay as numbers into a list of texts until the texts were seen: a small file can
         # repeat a long one a million times.
         file = pyarrow.parquet.ParquetFile(
-            self.path, buffer_size=1 << 20, pre_buffer=False, read_dictionary=labels
+            self.file, buffer_size=1 << 20, pre_buffer=False, read_dictionary=texts
         )
         for group in range(file.metadata.num_row_groups):
             chunks = (
@@ -146,7 +198,7 @@ class Table:
             )
             for chunk in chunks:
                 if (
-                    chunk.path_in_schema in {*numbers, *labels}
+                    chunk.path_in_schema in {*wanted, *texts}
                     and chunk.total_uncompressed_size > UNPACKED
                 ):
                     raise TableError(
@@ -155,11 +207,14 @@ class Table:
                         "write the file with smaller row groups",
                         column=chunk.path_in_schema,
                     )
-        yield from file.iter_batches(size, columns=[*numbers, *labels])
+        yield from file.iter_batches(size, columns=[*wanted, *texts])
 
     def _header(self) -> list[str]:
-        with self.path.open("rb") as file:
+        with self.file.open("rb") as file:
             line = file.readline(LONGEST)
+            while line and not line.strip():
+                self.header += 1
+                line = file.readline(LONGEST)
         try:
             text = line.decode("utf-8-sig").strip("\r\n")
         except UnicodeDecodeError as problem:
@@ -205,15 +260,15 @@ class Table:
         types = dict.fromkeys(numbers, pa.float64()) | dict.fromkeys(labels, pa.string())
         try:
             yield from pyarrow.csv.open_csv(
-                self.path,
+                self.file,
                 read_options=pyarrow.csv.ReadOptions(
-                    block_size=BLOCK, column_names=self.names, skip_rows=1
+                    block_size=BLOCK, column_names=self.names, skip_rows=self.header
                 ),
                 parse_options=pyarrow.csv.ParseOptions(delimiter=self.delimiter),
                 convert_options=pyarrow.csv.ConvertOptions(
                     column_types=types,
                     include_columns=[*numbers, *labels],
-                    null_values=[],
+                    null_values=[] if self.strict else list(MISSING),
                     decimal_point=self.point,
                     strings_can_be_null=False,
                 ),
@@ -224,9 +279,10 @@ class Table:
 
     def _lines(self) -> Iterator[tuple[int, bytes]]:
         """The lines that hold rows, with their numbers."""
-        with self.path.open("rb") as file:
-            file.readline(LONGEST)
-            for number in itertools.count(2):
+        with self.file.open("rb") as file:
+            for _ in range(self.header):
+                file.readline(LONGEST)
+            for number in itertools.count(self.header + 1):
                 line = file.readline(LONGEST)
                 if not line:
                     return
@@ -260,7 +316,10 @@ class Table:
                     row=row,
                 )
             for place, name in places:
-                if not NUMBER.fullmatch(cells[place].strip().replace(self.point, ".")):
+                cell = cells[place].strip()
+                if cell in MISSING and not self.strict:
+                    continue
+                if not NUMBER.fullmatch(cell.replace(self.point, ".")):
                     return TableError(_unreadable(cells[place]), row=row, column=name)
         return TableError("the file must be readable as CSV, but it is not", row=first)
 

@@ -18,8 +18,11 @@ BETTER: dict[str | None, str] = {
     "adjoint": "a mismatched adjoint explains the loop better",
     None: "a boundary term and a mismatched adjoint explain the loop about equally well",
 }
+LITTLE = 0.5  # a chance below this, of seeing what was asked for, is little power
+WILD = 25.0  # a value this many times farther from the middle than half of all deserves a word
 MOST = 4  # notes on one screen
 ILL = 30.0  # a weakest direction this many times weaker than the strongest deserves a word
+BLURRED = 0.3  # sums this large beside the velocities tell nothing about conservation
 WIDE = 2.0  # scatter this many times the stated uncertainty, or its inverse, too
 
 
@@ -43,6 +46,8 @@ def headline(finding: Finding) -> str:
     who, unit = subject(finding), turn_unit(finding.time_unit)
     if not finding.can_turn:
         return f"This {who} cannot turn: two outputs leave one direction, and it takes two to turn."
+    if inconclusive(finding):
+        return f"Inconclusive: these measurements cannot tell whether this {who} turns."
     if finding.verdict == Verdict.RECIPROCAL:
         return f"This {who} shows no sign of turning."
     if finding.verdict == Verdict.TURNS:
@@ -53,6 +58,13 @@ def headline(finding: Finding) -> str:
             f"This {who} follows a gradient in another metric: not reciprocal, and no mode turns."
         )
     return f"This {who} is not reciprocal, and whether it turns is borderline."
+
+
+def inconclusive(finding: Finding) -> bool:
+    """Whether nothing was rejected, and a turn that matters would hardly have been seen."""
+    reach = finding.leading.power
+    weak = reach is not None and reach.power < LITTLE
+    return finding.verdict == Verdict.RECIPROCAL and finding.can_turn and weak
 
 
 def turn_unit(time_unit: str) -> str:
@@ -73,6 +85,9 @@ def reason(finding: Finding) -> str:
         rejected = f"That it is reciprocal is rejected: p = {finding.p:.2g}, below the limit {finding.alpha:g}."
         return f"{rejected} {_spectrum(finding)}"
     reach = finding.leading.power
+    if inconclusive(finding):
+        settle = _power(finding.leading)
+        return f"That it is reciprocal is not rejected (p = {finding.p:.2g}), but {settle}."
     seen = (
         f" A skew part of {reach.visible:.2g} of the loop would have been seen in four cases of "
         "five."
@@ -126,7 +141,7 @@ def details(finding: Finding, loop: Loop) -> list[tuple[str, str]]:
         ),
         *_metric(finding, loop),
         ("measured", _measured(finding, loop)),
-        ("mass", _mass(loop, finding.alpha)),
+        ("mass", _mass(loop, finding.alpha, len(finding.loops))),
     ]
     if loop.test is not None and loop.power is not None:
         lines += [("test", _test(loop)), ("power", _power(loop))]
@@ -174,6 +189,14 @@ def origin(diagnosis: Diagnosis | None, alpha: float) -> list[str]:
 def notes(finding: Finding) -> list[str]:
     """What the reader should worry about."""
     said = []
+    if finding.dropped:
+        rows = "row" if finding.dropped == 1 else "rows"
+        said.append(f"{finding.dropped} {rows} with an empty cell left out; --strict refuses them")
+    if finding.undriven:
+        said.append(
+            f"never driven, and left out as a direction: {', '.join(finding.undriven)}, which is "
+            "the same in every row"
+        )
     for loop in finding.loops:
         whose = f"sample {loop.sample}: " if loop.sample else ""
         said += [whose + text for text in _worries(finding, loop)]
@@ -205,6 +228,11 @@ def _worries(finding: Finding, loop: Loop) -> list[str]:
         said.append(
             f"the velocities scatter {fit.scatter:.2g} times as much as the stated uncertainty"
         )
+    if (wild := _wild(loop)) is not None:
+        said.append(
+            f"measurement {wild[0]} lies {wild[1]:.0f} times farther off than half of all do: one "
+            "value may decide; look at it"
+        )
     seen = loop.order.seen(finding.alpha)
     if "offset" in seen:
         size = np.linalg.norm(fit.offset)
@@ -223,6 +251,21 @@ def _worries(finding: Finding, loop: Loop) -> list[str]:
                 "balanced order, as --template does"
             )
     return said
+
+
+def _wild(loop: Loop) -> tuple[int, float] | None:
+    """The one measurement that lies far from all others, and how far."""
+    parts, rows, basis = loop.record.moments.parts, loop.record.shown, loop.fit.basis
+    if len(rows) < loop.record.rows:  # thinned rows: the number would not be that of the file
+        return None
+    drive, seen = rows[:, parts[loop.drive]] @ basis, rows[:, parts["velocity"]] @ basis
+    # A least-squares loop bends towards a wild value; medians of repeated settings do not.
+    off = np.linalg.norm(seen - drive @ loop.fit.loop.T - loop.fit.offset, axis=1)
+    usual = float(np.median(off))
+    far = int(np.argmax(off))
+    others = float(np.partition(off, -2)[-2]) if len(off) > 1 else 0.0
+    times = off[far] / usual if usual > 0 else 0.0
+    return (far + 1, float(times)) if times > WILD and off[far] > 3 * others else None
 
 
 def _samples(finding: Finding) -> list[str]:
@@ -257,15 +300,17 @@ def _measured(finding: Finding, loop: Loop) -> str:
     return f"{loop.record.rows} measurements of {finding.outputs} outputs{joint}{repeats}; {span}"
 
 
-def _mass(loop: Loop, alpha: float) -> str:
+def _mass(loop: Loop, alpha: float, tried: int) -> str:
     mass = loop.mass
     if mass.exact:
         return "conserved to round-off"
     size = f"the velocities' sums are {mass.share:.1%} of them, p = {mass.p:.2g}"
     return (
         f"NOT conserved: outputs gain or lose with what is applied; {size}"
-        if mass.leaks(alpha)
+        if 1 - (1 - mass.p) ** tried <= alpha
         else f"conserved within the noise; {size}"
+        if mass.share < BLURRED
+        else f"cannot be told: the noise hides it; {size}"
     )
 
 
@@ -321,6 +366,9 @@ def numbers(finding: Finding) -> dict[str, Any]:
         "colour": finding.verdict.colour,
         "can_turn": finding.can_turn,
         "headline": headline(finding),
+        "inconclusive": inconclusive(finding),
+        "dropped": finding.dropped,
+        "undriven": list(finding.undriven),
         "p": finding.p if finding.can_turn else None,
         "alpha": finding.alpha,
         "outputs": finding.outputs,

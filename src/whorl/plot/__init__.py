@@ -1,7 +1,8 @@
-"""Pictures of library objects, each a function that returns a matplotlib Figure. matplotlib is
-imported only when one is drawn.
+"""Pictures of library objects, each a function that draws on the axes it is given, or else on a
+new figure, and returns what it drew on. matplotlib is imported only when one is drawn.
 """
 
+from whorl.plot._graph import graph as graph
 from whorl.plot._ledger import waterfall as waterfall
 from whorl.plot._replication import forest as forest
 from whorl.plot._response import spectrum as spectrum

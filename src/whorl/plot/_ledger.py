@@ -7,32 +7,31 @@ import numpy as np
 from whorl import _check
 from whorl.ledger import TERMS, Ledger
 from whorl.palette import FAINT, LIGHT
+from whorl.plot._canvas import Drawn, canvas, ink
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
 
 
-def waterfall(ledger: Ledger) -> "Figure":
+def waterfall(ledger: Ledger, *, ax: "Axes | None" = None) -> Drawn:
     """Draw how a ledger leads from the native learner's final loss, term by term, to the
     nonreciprocal learner's.
 
     Args:
         ledger: Of one pair.
+        ax: Axes to draw on; a new figure if left out.
 
     Returns:
-        The figure.
+        The axes that were given, or the new figure.
 
     Examples:
         >>> pair = wh.train(net, x, y, policy=wh.adaptive(0.1), epochs=2, seed=0)
         >>> wh.plot.waterfall(pair.ledger).savefig(folder / "gap.pdf")
     """
-    from matplotlib.figure import Figure
-
     _check.instance("ledger", ledger, Ledger)
     terms = np.array([float(getattr(ledger.sums, term)) for term in TERMS])
     ends = float(ledger.native) + np.cumsum(terms)
-    figure = Figure(figsize=(5.6, 3.6), layout="constrained")
-    axes = figure.subplots()
+    axes, drawn = canvas(ax, (5.6, 3.6))
     bottoms = np.concatenate([[0.0], ends - terms, [0.0]])
     heights = np.concatenate([[float(ledger.native)], terms, [float(ledger.nonreciprocal)]])
     colours = [
@@ -67,16 +66,15 @@ def waterfall(ledger: Ledger) -> "Figure":
             f"{height:{sign}.2e}",
             ha="center",
             va="bottom",
-            fontsize=8,
+            fontsize="small",
         )
     axes.set_xticks(range(6), ["native\nends", *TERMS, "nonreciprocal\nends"])
-    axes.axhline(0, color="black", linewidth=0.8)
+    axes.axhline(0, color=ink(), linewidth=0.8)
     axes.set_ylim(low - (0.04 * reach if low < 0 else 0.0), high + 0.1 * reach)
     axes.set_ylabel("mean loss per sample")
     axes.set_title(
         f"gap {float(ledger.gap):+.2e} = the four terms (closure {ledger.closure:.0e})",
-        fontsize=10,
         pad=10,
     )
     axes.spines[["top", "right"]].set_visible(False)
-    return figure
+    return drawn

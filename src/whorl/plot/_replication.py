@@ -6,20 +6,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from whorl import _check
-from whorl.palette import FAINT, GREY, LIGHT, PALE
+from whorl.palette import FAINT, GREY, LIGHT
+from whorl.plot._canvas import Drawn, canvas, ground, ink
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 INSIDE = (2.5, 97.5)  # per cent
 EDGE = 3.0  # what is farther out is drawn here, as an arrow
 
 
 def forest(
-    published: Mapping[str, float], distributions: Mapping[str, Any], *, title: str = ""
-) -> "Figure":
-    """Draw each published value against the distribution of ours, one line a statistic.
+    published: Mapping[str, float],
+    distributions: Mapping[str, Any],
+    *,
+    title: str = "",
+    ax: "Axes | None" = None,
+) -> Drawn:
+    """Draw each published value against the distribution of ours, one line per statistic.
 
     `distributions` holds values under many seeds by name, as `whorl.study.published.distribution`
     does. A line is scaled by its own central 95 %, on either side of the median, so that statistics
@@ -30,20 +34,18 @@ def forest(
         published: Published values by name.
         distributions: Our values under many seeds, by the same names.
         title: Above the picture.
+        ax: Axes to draw on; a new figure if left out.
 
     Returns:
-        The figure.
+        The axes that were given, or the new figure.
 
     Examples:
         >>> figure = wh.plot.forest({"gap": 0.1}, {"gap": np.random.default_rng(0).normal(size=100)})
     """
-    from matplotlib.figure import Figure
-
     if not published:
         raise ValueError("published must hold at least one value, but it is empty")
-    figure = Figure(figsize=(7.0, 1.1 + 0.26 * len(published)), layout="constrained")
-    axes = figure.subplots()
-    axes.axvspan(-1, 1, color=PALE, zorder=0)
+    axes, drawn = canvas(ax, (7.0, 1.1 + 0.26 * len(published)))
+    axes.axvspan(-1, 1, color=GREY, alpha=0.18, linewidth=0, zorder=0)
     axes.axvline(0, color=FAINT, linewidth=0.8, zorder=1)
     for place, (name, value) in enumerate(published.items()):
         _line(axes, place, float(_check.scalar(name, float(value))), _values(name, distributions))
@@ -56,13 +58,12 @@ def forest(
     _beside(axes, -0.9, "percentile", 60, color=GREY)
     axes.set_title(
         title or "published values (diamonds) among ours (bars: 50 and 95 %)",
-        fontsize=10,
         loc="left",
         pad=14,
     )
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
-    return figure
+    return drawn
 
 
 def _values(name: str, distributions: Mapping[str, Any]) -> np.ndarray:
@@ -104,9 +105,9 @@ def _line(axes: "Axes", place: int, value: float, ours: np.ndarray) -> None:
         gid="central 50",
         zorder=2,
     )
-    axes.plot(0, place, "|", color="black", markersize=8, zorder=3)
+    axes.plot(0, place, "|", color=ink(), markersize=8, zorder=3)
     at = scaled(value)
-    colour, face = (LIGHT.good, LIGHT.good) if inside else (LIGHT.bad, "white")
+    colour, face = (LIGHT.good, LIGHT.good) if inside else (LIGHT.bad, ground())
     marker = "D" if abs(at) <= EDGE else (">" if at > 0 else "<")
     axes.plot(float(np.clip(at, -EDGE, EDGE)), place, marker, color=colour, markerfacecolor=face, markeredgewidth=1.4, markersize=6,
               gid="published", zorder=4, clip_on=False)  # fmt: skip
@@ -117,4 +118,4 @@ def _line(axes: "Axes", place: int, value: float, ours: np.ndarray) -> None:
 def _beside(axes: "Axes", place: float, text: str, points: float, **look: Any) -> None:
     """Words to the right of a line."""
     axes.annotate(text, (1, place), xycoords=("axes fraction", "data"), xytext=(points, 0), textcoords="offset points", va="center",
-                  fontsize=8, annotation_clip=False, **look)  # fmt: skip
+                  fontsize="small", annotation_clip=False, **look)  # fmt: skip

@@ -7,37 +7,43 @@ import numpy as np
 
 from whorl import _check, simplex
 from whorl.palette import LINES, MARKERS, SERIES
+from whorl.plot._canvas import Drawn, canvas, ground, ink
 from whorl.response import Response
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 FLOOR = 1e-19  # weaker modes, and modes that are exactly zero, stand here
 
 
 def spectrum(
-    responses: Response | Sequence[Response] | Mapping[str, Any], *, tol: float = 1e-10
-) -> "Figure":
-    """Draw the eigenvalues of K on the zero-sum fields, relative to the largest, by depth.
+    responses: Response | Sequence[Response] | Mapping[str, Any],
+    *,
+    tol: float = 1e-10,
+    ax: "Axes | None" = None,
+) -> Drawn:
+    """Draw the eigenvalues of K on the fields that can be reached, relative to the largest, by depth.
 
-    `responses` is one response or several, or the table `responses` of a structural study. Modes
-    above `tol` count towards the rank.
+    Args:
+        responses: One response or several, or the table `responses` of a structural study.
+        tol: Modes above this share of the largest count towards the rank.
+        ax: Axes to draw on; a new figure if left out.
+
+    Returns:
+        The axes that were given, or the new figure.
 
     Examples:
         >>> figure = wh.plot.spectrum(wh.response(net, x))
     """
-    from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
     tol = float(_check.scalar("tol", tol, above=0.0))
     by_depth = _of_table(responses) if isinstance(responses, Mapping) else _of_objects(responses)
-    figure = Figure(figsize=(6.0, 4.0), layout="constrained")
-    axes = figure.subplots()
+    axes, drawn = canvas(ax, (6.0, 4.0))
     axes.set_yscale("log")
     for number, (depth, values) in enumerate(sorted(by_depth.items())):
         _modes(axes, number, 0.13 * (number - (len(by_depth) - 1) / 2), depth, values, tol)
-    axes.axhline(tol, color="black", linestyle="--", linewidth=0.9)
+    axes.axhline(tol, color=ink(), linestyle="--", linewidth=0.9)
     axes.annotate(
         f"tolerance {tol:g}",
         (1, tol),
@@ -45,16 +51,16 @@ def spectrum(
         xytext=(0, 2),
         textcoords="offset points",
         ha="right",
-        fontsize=9,
+        fontsize="small",
     )
     axes.set_ylim(bottom=FLOOR / 3)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("mode, strongest first")
     axes.set_ylabel("eigenvalue over the largest")
-    axes.set_title("modes of K (open: below the tolerance)", fontsize=10)
-    axes.legend(frameon=False, fontsize=9)
+    axes.set_title("modes of K (open: below the tolerance)")
+    axes.legend(frameon=False, fontsize="small")
     axes.spines[["top", "right"]].set_visible(False)
-    return figure
+    return drawn
 
 
 def _modes(
@@ -76,7 +82,7 @@ def _modes(
         axes.plot(places[kept], row[kept], gid=f"kept {depth}", **look)
         if not kept.all():
             axes.plot(
-                places[~kept], row[~kept], markerfacecolor="white", gid=f"lost {depth}", **look
+                places[~kept], row[~kept], markerfacecolor=ground(), gid=f"lost {depth}", **look
             )
     axes.plot(
         places,
@@ -100,7 +106,7 @@ def _of_objects(responses: Any) -> dict[int, np.ndarray]:
     found: dict[int, list[np.ndarray]] = {}
     for number, one in enumerate(listed):
         _check.instance(f"response {number}", one, Response)
-        size = one.samples * (one.outputs - 1)
+        size = one.directions
         values = np.linalg.svd(np.asarray(one.factor()), compute_uv=False) ** 2
         found.setdefault(len(one.system.blocks), []).append(
             np.concatenate([values, np.zeros(size)])[:size]

@@ -1,6 +1,6 @@
 """Motion on a column of three: the residual's spiral, and any score field."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import jax
@@ -11,11 +11,11 @@ from whorl import _check, simplex
 from whorl._check import Numbers
 from whorl.flow import Flow
 from whorl.integrability import Field, circulation, exterior_derivative
-from whorl.palette import FAINT, GREY, LIGHT, LINES, PALE, SERIES
+from whorl.palette import FAINT, GREY, LIGHT, LINES, SERIES
+from whorl.plot._canvas import Drawn, canvas, figure, ink
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 # The corners of a triangle on which a column of three lies: entries 1, 2, 3 go counter-clockwise
 # from the lower left.
@@ -23,28 +23,31 @@ CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(3) / 2]])
 LOOP = 0.2  # radius of the loop around the middle, along which a portrait measures the circulation
 
 
-def spiral(flows: Flow | Mapping[str, Flow], targets: Numbers, *, sample: int = 0) -> "Figure":
+def spiral(
+    flows: Flow | Mapping[str, Flow],
+    targets: Numbers,
+    *,
+    sample: int = 0,
+    axes: "Sequence[Axes] | None" = None,
+) -> Drawn:
     """Draw how the residual of one sample dies out.
 
     In the zero-sum plane, and as the prediction's path on the simplex.
-
-    `flows` is one flow, or several by name; `targets` are those of the samples that drive them, one
-    row a sample.
 
     Args:
         flows: One flow, or several by name.
         targets: Targets of the samples that drive them, one row per sample.
         sample: Which of these samples to draw.
+        axes: Two to draw on, the second made with `projection="ternary"`; a new figure if left out.
 
     Returns:
-        The figure.
+        The axes that were given, or the new figure.
 
     Examples:
         >>> path = wh.flow(net, x, y, wh.repair(), [0.0, 1.0], selected=0)
         >>> figure = wh.plot.spiral(path, y[:1])
     """
     import mpltern  # noqa: F401  (registers the ternary projection)
-    from matplotlib.figure import Figure
 
     named = dict(flows) if isinstance(flows, Mapping) else {"": flows}
     if not named:
@@ -69,15 +72,22 @@ def spiral(flows: Flow | Mapping[str, Flow], targets: Numbers, *, sample: int = 
         )
     )
     target = rows[_check.index("sample", sample, rows.shape[0])]
-    figure = Figure(figsize=(7.4, 3.6), layout="constrained")
-    _plane(figure.add_subplot(1, 2, 1), paths)
-    _ternary(figure.add_subplot(1, 2, 2, projection="ternary"), paths, target)
+    if axes is None:
+        made = figure((7.4, 3.6))
+        plane, triangle = made.add_subplot(1, 2, 1), made.add_subplot(1, 2, 2, projection="ternary")
+        # the layout does not count the title of ternary axes
+        made.get_layout_engine().set(rect=(0.0, 0.0, 1.0, 0.93))
+    else:
+        if len(given := list(axes)) != 2:
+            raise ValueError(f"axes must be two, but there are {len(given)}")
+        made, (plane, triangle) = axes, given
+        canvas(plane, (0, 0))
+        canvas(triangle, (0, 0), projection="ternary")
+    _plane(plane, paths)
+    _ternary(triangle, paths, target)
     if any(named):
-        figure.axes[0].legend(frameon=False, fontsize=9)
-    engine = figure.get_layout_engine()
-    assert engine is not None
-    engine.set(rect=(0.0, 0.0, 1.0, 0.93))  # pyright: ignore[reportCallIssue]  (the title of a ternary axes is not counted)
-    return figure
+        plane.legend(frameon=False, fontsize="small")
+    return made
 
 
 def _plane(axes: "Axes", paths: dict[str, np.ndarray]) -> None:
@@ -94,9 +104,9 @@ def _plane(axes: "Axes", paths: dict[str, np.ndarray]) -> None:
             label=name or None,
             gid="path",
         )
-        axes.plot(across[0], up[0], "o", color="black", markersize=4)
+        axes.plot(across[0], up[0], "o", color=ink(), markersize=4)
     axes.set_aspect("equal", adjustable="datalim")
-    axes.set_title("residual in the zero-sum plane", fontsize=10)
+    axes.set_title("residual in the zero-sum plane")
     axes.set_xlabel(r"$(e_1 - e_2)/\sqrt{2}$")
     axes.set_ylabel(r"$(e_1 + e_2 - 2e_3)/\sqrt{6}$")
     axes.spines[["top", "right"]].set_visible(False)
@@ -108,34 +118,35 @@ def _ternary(axes: "Axes", paths: dict[str, np.ndarray], target: np.ndarray) -> 
         axes.plot(
             top, left, right, color=SERIES[number % 8], linestyle=LINES[number % 8], gid="path"
         )
-        axes.plot(top[:1], left[:1], right[:1], "o", color="black", markersize=4)
-    axes.plot(*target[:, None], "*", color="black", markersize=10, gid="target")
-    axes.grid(color=PALE, linewidth=0.5)
-    axes.set_title("prediction on the simplex", fontsize=10)
+        axes.plot(top[:1], left[:1], right[:1], "o", color=ink(), markersize=4)
+    axes.plot(*target[:, None], "*", color=ink(), markersize=10, gid="target")
+    axes.grid(color=FAINT, linewidth=0.5, alpha=0.5)
+    axes.set_title("prediction on the simplex")
     for name, label in zip("tlr", ("output 1", "output 2", "output 3"), strict=True):
         getattr(axes, f"set_{name}label")(label)
 
 
-def phase_portrait(field: Field, *, points: int = 61, density: float = 1.1) -> "Figure":
+def phase_portrait(
+    field: Field, *, points: int = 61, density: float = 1.1, ax: "Axes | None" = None
+) -> Drawn:
     r"""Draw the motion under a score field on the simplex of three, coloured by its circulation.
 
-    `field` maps a point, a tuple of one column, to its scores, as in `integrability`. The colour is
-    the exterior derivative $d\omega$ of its one-form, the circulation per area of a small loop:
-    zero everywhere for a gradient. `points` is the number of places along a side.
+    The colour is the exterior derivative $d\omega$ of its one-form, the circulation per area of a
+    small loop: zero everywhere for a gradient.
 
     Args:
         field: From a point, a tuple of one column, to its scores.
         points: Places along a side of the simplex.
         density: Of the stream lines.
+        ax: Axes to draw on; a new figure if left out.
 
     Returns:
-        The figure.
+        The axes that were given, or the new figure.
 
     Examples:
         >>> figure = wh.plot.phase_portrait(wh.rock_paper_scissors, points=21)
     """
     from matplotlib.colors import LinearSegmentedColormap, Normalize
-    from matplotlib.figure import Figure
 
     points, density = (
         _check.count("points", points, 8),
@@ -145,9 +156,8 @@ def phase_portrait(field: Field, *, points: int = 61, density: float = 1.1) -> "
     largest = float(np.nanmax(np.abs(curl)))
     norm = Normalize(-largest, largest) if largest > 1e-12 else Normalize(-1.0, 1.0)
     colours = LinearSegmentedColormap.from_list("turn", [LIGHT.native, GREY, LIGHT.turning])
-    figure = Figure(figsize=(5.2, 4.2), layout="constrained")
-    axes = figure.subplots()
-    axes.plot(*CORNERS[[0, 1, 2, 0]].T, color="black", linewidth=1.0)
+    axes, drawn = canvas(ax, (5.2, 4.2))
+    axes.plot(*CORNERS[[0, 1, 2, 0]].T, color=ink(), linewidth=1.0)
     lines = axes.streamplot(
         across,
         up,
@@ -162,10 +172,10 @@ def phase_portrait(field: Field, *, points: int = 61, density: float = 1.1) -> "
     )
     loop = _loop()
     across, up = (np.concatenate([loop, loop[:1]]) @ CORNERS).T
-    axes.plot(across, up, ":", color="black", linewidth=1.2, gid="loop")
+    axes.plot(across, up, ":", color=ink(), linewidth=1.2, gid="loop")
     total = float(circulation(field, (jnp.asarray(loop, dtype=_floating()),)))
     total = total if abs(total) > 1e-12 else 0.0
-    figure.colorbar(
+    axes.figure.colorbar(
         lines.lines,
         ax=axes,
         label=r"circulation per area $d\omega$ ($+$: counter-clockwise)",
@@ -181,10 +191,10 @@ def phase_portrait(field: Field, *, points: int = 61, density: float = 1.1) -> "
             ha="center",
             va="center",
         )
-    axes.set_title(rf"$\oint\omega = {total:.3g}$ around the dotted loop", fontsize=10)
+    axes.set_title(rf"$\oint\omega = {total:.3g}$ around the dotted loop")
     axes.set(aspect="equal", xlim=(-0.12, 1.12), ylim=(-0.1, 0.97))
     axes.set_axis_off()
-    return figure
+    return drawn
 
 
 def _floating() -> np.dtype:

@@ -5,12 +5,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from whorl.palette import SERIES
+from whorl.palette import FAINT, SERIES
+from whorl.plot._canvas import canvas
 from whorl.regress.estimator import FlowRegressor
 from whorl.regress.words import labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+SIZE = (5.6, 4.0)  # inches, of a picture on a figure of its own
 
 
 def flows(model: FlowRegressor, X: Any = None, *, ax: "Axes | None" = None) -> "Axes":
@@ -24,7 +27,7 @@ def flows(model: FlowRegressor, X: Any = None, *, ax: "Axes | None" = None) -> "
         >>> axes = flows(FlowRegressor().fit(np.asarray(x), np.asarray(y)), np.asarray(x))
     """
     check_is_fitted(model)
-    axes = _axes(ax)
+    axes, _ = canvas(ax, SIZE)
     matrix, (came, to) = model.matrix, labels(model)
     share = np.full(len(came), 1 / len(came))
     if X is not None:
@@ -71,17 +74,17 @@ def ternary(model: FlowRegressor, *, ax: "Axes | None" = None) -> "Axes":
     matrix, (came, to) = model.matrix, labels(model)
     if len(to) != 3:
         raise ValueError(f"model must predict 3 parts to lie on a triangle, but it has {len(to)}")
-    axes: Any = _axes(ax, projection="ternary")
+    axes, _ = canvas(ax, SIZE, projection="ternary")
     bands = getattr(model, "intervals_", None)
     for j, name in enumerate(came):
         colour = SERIES[j % len(SERIES)]
         if bands is not None:
             axes.plot(*bands.draws[:, :, j].T, ".", color=colour, alpha=0.15, markersize=3)
         axes.plot(*matrix[:, j, None], "o", color=colour, markersize=7, label=name)
-    axes.grid(color="#dddddd", linewidth=0.5)
+    axes.grid(color=FAINT, linewidth=0.5, alpha=0.5)
     for side, name in zip("tlr", to, strict=True):
         getattr(axes, f"set_{side}label")(name)
-    axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(-0.25, 1.15))
+    axes.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(-0.25, 1.15))
     return axes
 
 
@@ -93,7 +96,7 @@ def intervals(model: FlowRegressor, *, ax: "Axes | None" = None) -> "Axes":
         >>> axes = intervals(FlowRegressor().fit(np.asarray(x), np.asarray(y)))
     """
     check_is_fitted(model)
-    axes = _axes(ax)
+    axes, _ = canvas(ax, SIZE)
     matrix, (came, to) = model.matrix, labels(model)
     bands = getattr(model, "intervals_", None)
     for i, name in enumerate(to):
@@ -105,18 +108,14 @@ def intervals(model: FlowRegressor, *, ax: "Axes | None" = None) -> "Axes":
     axes.set_xticks(np.arange(len(came)), came, rotation=30 if len(came) > 6 else 0)
     axes.set(ylim=(-0.03, 1.03), ylabel="share that goes to", xlabel="from")
     axes.legend(
-        frameon=False, fontsize=8, ncols=min(len(to), 4), loc="lower left", bbox_to_anchor=(0, 1)
+        frameon=False,
+        fontsize="small",
+        ncols=min(len(to), 4),
+        loc="lower left",
+        bbox_to_anchor=(0, 1),
     )
     axes.spines[["top", "right"]].set_visible(False)
     return axes
-
-
-def _axes(ax: "Axes | None", **kind: Any) -> "Axes":
-    if ax is not None:
-        return ax
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(5.6, 4.0), layout="constrained").add_subplot(**kind)
 
 
 def _tops(shares: np.ndarray, room: float) -> np.ndarray:
@@ -127,4 +126,4 @@ def _tops(shares: np.ndarray, room: float) -> np.ndarray:
 
 def _label(axes: "Axes", across: float, up: float, text: str, side: Any) -> None:
     # Names come from somebody's file: nothing in them is mathematics.
-    axes.text(across, up, text, ha=side, va="center", fontsize=9, parse_math=False)
+    axes.text(across, up, text, ha=side, va="center", fontsize="small", parse_math=False)

@@ -17,9 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from whorl.baseline import Rule, learn
+from whorl.baseline import Rule, learn, rooted_jacobian
 from whorl.policy import Scores
-from whorl.response import jacobian
 from whorl.system import Fields, System
 from whorl.systems.faced import faced
 from whorl.systems.layered import Network
@@ -39,14 +38,7 @@ class Fisher(Rule):
         trace = system.trace(inputs)
         each = self.weights[:, None] / (jnp.maximum(trace[-1], 1e-12) if self.likelihood else 1.0)
         each = jnp.broadcast_to(each, residual.shape)
-        points, kinds, rates = system.blocks, system.geometries, system.block_rates
-        rows = jnp.split(
-            jacobian(system, inputs), np.cumsum([point.size for point in points])[:-1], axis=1
-        )
-        parts = zip(kinds, points, rates, rows, strict=True)
-        seen = jnp.concatenate(
-            [kind.rooted(point, rate, row) for kind, point, rate, row in parts], axis=1
-        )
+        seen = rooted_jacobian(system, inputs)
         damped = (seen.T * each.ravel()[None, :]) @ seen + self.mu * jnp.eye(seen.shape[1])
         step = jnp.linalg.solve(damped, seen.T @ (each * residual).ravel())
         left = each * (residual - (seen @ step).reshape(residual.shape))

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import jinja2
-
+from whorl import _html
 from whorl.ground import store
 from whorl.regress import draw
 from whorl.regress.estimator import FlowRegressor
@@ -74,14 +73,8 @@ def render(
         pictures.append(
             ("Columns on the triangle", lambda ax: draw.ternary(model, ax=ax), "ternary")
         )
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("whorl.regress"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("regress.html.j2").render(
+    template = _html.templates("whorl.regress").get_template("regress.html.j2")
+    return template.render(
         policy=POLICY,
         source=source,
         title=sentence(model),

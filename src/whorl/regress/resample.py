@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_validate
 
 from whorl import _check
+from whorl._show import Shown
 from whorl.regress.descent import minimise
 from whorl.regress.estimator import FlowRegressor
 from whorl.regress.losses import LOSSES
@@ -22,8 +23,8 @@ ROOM = 1 << 22  # numbers in the targets of one call
 TOL = 1e-9  # of a resampled fit, far below what resampling itself leaves open
 
 
-@dataclass(frozen=True)
-class Intervals:
+@dataclass(frozen=True, repr=False)
+class Intervals(Shown):
     """Percentile intervals of every entry of the transition matrix.
 
     Args:
@@ -45,8 +46,8 @@ class Intervals:
         return f"percentiles of {len(self.draws)} bootstrap fits{left}"
 
 
-@dataclass(frozen=True)
-class Permuted:
+@dataclass(frozen=True, repr=False)
+class Permuted(Shown):
     """A permutation test of "y does not depend on X".
 
     Args:
@@ -58,6 +59,9 @@ class Permuted:
     p: float
     loss: float
     losses: Float[np.ndarray, "repeats"]
+
+    def __str__(self) -> str:
+        return f"p = {self.p:.3g}: loss {self.loss:.6g}, among {len(self.losses)} random orders"
 
 
 def bootstrap(

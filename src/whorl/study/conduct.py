@@ -4,6 +4,7 @@ Every step can be done again over what an earlier one left, and gives the same b
 goes first and comes last: a folder that has one is whole.
 """
 
+import difflib
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from whorl import _child
+from whorl._show import Shown
 from whorl.ground import store
 from whorl.study import cost, crate, kinds, layout, lock, run
 from whorl.study.design import Design, read, shipped
@@ -23,8 +25,8 @@ LATER = ("figures", "audit", "report")  # told as progress after the studies the
 UNSOUND = "the audit of this folder found claims that do not hold"
 
 
-@dataclass(frozen=True)
-class Conducted:
+@dataclass(frozen=True, repr=False)
+class Conducted(Shown):
     """What came of studies.
 
     Attributes:
@@ -43,6 +45,13 @@ class Conducted:
     verdicts: list[dict[str, Any]]
     findings: list[dict[str, Any]]
     numbers: list[Comparison]
+
+    def __str__(self) -> str:
+        agreed = sum(finding["passed"] for finding in self.findings)
+        return "\n".join(
+            [f"{self.folder}: {agreed} of {len(self.findings)} claims of the audit hold"]
+            + [f"  {one['study']}   {one['verdict']}   {one['title']}" for one in self.verdicts]
+        )
 
     @property
     def sound(self) -> bool:
@@ -127,6 +136,12 @@ def opened(given: Given) -> tuple[Design, Lock]:
         return given, lock.shipped_lock(given.kind) if ships else {}
     if str(given) in kinds.names() and not Path(given).exists():
         return shipped(str(given)), lock.shipped_lock(str(given))
+    if not Path(given).suffix and not Path(given).exists():
+        close = difflib.get_close_matches(str(given), kinds.names(), 1)
+        raise ValueError(
+            f"design must be a file or one of {', '.join(kinds.names())}, but it is {given}"
+            + (f": did you mean {close[0]}?" if close else "")
+        )
     return read(Path(given)), lock.read(Path(given))
 
 

@@ -8,6 +8,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from whorl import _version
 from whorl.study.design import Design
 from whorl.study.lock import sources
 
@@ -26,7 +27,7 @@ def describe(designs: list[Design], quick: bool) -> dict[str, Any]:
         "".join(hash_ for design in designs for hash_ in sources(design.kind).values()).encode()
     ).hexdigest()
     return {
-        "whorl": metadata.version("whorl"),
+        "whorl": _version.installed(),
         "sources": digest,
         "designs": {design.name: design.sha256 for design in designs},
         "quick": quick,

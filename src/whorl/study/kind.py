@@ -49,7 +49,7 @@ class Work(NamedTuple):
     per_row: float  # seconds on two cores, audit included
     per_program: float  # seconds on two cores
     draws: int = 0  # numbers that a bootstrap draws
-    foreseen: int = 0  # updates that are made in foresight
+    foreseen: int = 0  # updates that are made in foresight, or by learners
     memory: int = 0  # bytes beyond those of the program, the tables and the draws
 
 

@@ -95,7 +95,7 @@ def files(folder: Path) -> Iterator[Path]:
 
 
 def seal(folder: Path) -> None:
-    """Write the manifest: one hash a file, as `sha256sum` reads it."""
+    """Write the manifest: one hash per file, as `sha256sum` reads it."""
     lines = [
         f"{store.hash_of(path)}  {path.relative_to(folder).as_posix()}\n" for path in files(folder)
     ]

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from whorl import _progress
 from whorl.ground import store
 from whorl.ground.engines import Engine
 from whorl.ground.rules import SEED
@@ -83,14 +84,14 @@ def replicate(
     *,
     quick: bool = False,
     engine: Engine | None = None,
-    progress: Callable[[int], None] = lambda _: None,
+    progress: Callable[[int], None] | bool = False,
 ) -> pa.Table:
     """Statistics of the study for every root seed, in a table that is written as it grows.
 
     Seeds that it holds already are kept.
 
     `engine` is one of `whorl.sweep`; left out, seeds are computed here, one after the other. The
-    table is the same.
+    table is the same. `progress` is True for a bar, or a function that is told every seed.
 
     Examples:
         >>> from whorl.study import design, replicate
@@ -98,16 +99,36 @@ def replicate(
         >>> table.column_names
         ['seed', 'statistic', 'value']
     """
+    wanted = list(seeds)
+    with _progress.bar("replicate", progress is True) as bar:
+
+        def told(number: int, seed: int) -> None:
+            if bar is not None:
+                bar.to(number / len(wanted))
+            elif callable(progress):
+                progress(seed)
+
+        return _replicated(design, wanted, path, quick, engine, told)
+
+
+def _replicated(
+    design: Design,
+    seeds: list[int],
+    path: Path,
+    quick: bool,
+    engine: Engine | None,
+    told: Callable[[int, int], None],
+) -> pa.Table:
     rows = _held(path, design, quick)
     fresh = 0
     try:
-        for seed, found in _found(design, list(seeds), rows, quick, engine):
+        for number, (seed, found) in enumerate(_found(design, seeds, rows, quick, engine), 1):
             if found is not None:
                 rows[seed] = found
                 fresh += 1
                 if fresh % KEEP == 0:
                     _write(path, design, quick, rows)
-            progress(seed)
+            told(number, seed)
     except (KeyboardInterrupt, ValueError):
         if fresh:
             _write(path, design, quick, rows)

@@ -23,6 +23,7 @@ from whorl.ground.engines.processes import Processes as Processes
 from whorl.sweep.design import Sweep as Sweep
 from whorl.sweep.design import parse as parse
 from whorl.sweep.design import read as read
+from whorl.sweep.picture import picture as picture
 from whorl.sweep.plan import Plan as Plan
 from whorl.sweep.run import Result as Result
 from whorl.sweep.run import sweep as sweep

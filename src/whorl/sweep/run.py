@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from whorl._show import Shown
 from whorl.ground.engines import Engine, InProcess, processes
 from whorl.sweep.design import Sweep
 from whorl.sweep.plan import Plan, case_bytes
@@ -16,8 +17,8 @@ PROCESS = (
 )  # bytes of a worker before its first case: Python, JAX and a few compiled programs, measured
 
 
-@dataclass(frozen=True)
-class Result:
+@dataclass(frozen=True, repr=False)
+class Result(Shown):
     r"""What a call of `sweep` found and did.
 
     Examples:
@@ -33,6 +34,11 @@ class Result:
     shards: int
     computed: int  # shards computed now; the others were there
     failed: int  # cases without a result, in all shards
+
+    def __str__(self) -> str:
+        lost = f", {self.failed} of them without a result" if self.failed else ""
+        made = f"{self.shards} shards, {self.computed} of them computed now"
+        return f"{self.cases} cases{lost}, in {made}; whorl.sweep.conditions reads {self.folder}"
 
 
 def sweep(

@@ -53,7 +53,7 @@ class Network(System):
     Positive columns that sum to one, each with a rate at which it may move.
 
     `layers` go from input to output, each of shape `(out, in)`. `rates` is one number, one number a
-    layer, or one array `(in,)` a layer (one number a column). Entries outside `support` (one
+    layer, or one array `(in,)` per layer (one number per column). Entries outside `support` (one
     boolean array a layer; everything, if left out) are zero for ever.
 
     Examples:

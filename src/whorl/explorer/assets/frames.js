@@ -71,13 +71,13 @@ const frames = (() => {
     if (how === "nodes") return drawn.boxes;
     if (how === "bars") {
       const y = Array.from(values.y[moment]), [whole, rise, fall] = values.colours;
-      const colour = y.map((height, bar) => (bar === 0 || bar === y.length - 1 ? whole : height > 0 ? rise : fall));
+      const colour = y.map((height, bar) => (values.whole.includes(bar) ? whole : height > 0 ? rise : fall));
       return { y, base: Array.from(values.base[moment]), text: values.text[moment].split("|"), "marker.color": colour };
     }
     const change = {};
     for (const [key, all] of Object.entries(values)) {
       const last = Math.min(moment, all.length - 1);
-      change[key] = how === "at" ? [all[last]] : all.slice(0, last + 1);
+      change[key] = how === "as" ? all[last] : how === "at" ? [all[last]] : all.slice(0, last + 1);
     }
     return change;
   }
@@ -87,12 +87,20 @@ const frames = (() => {
     const nodes = moving.traces.find((trace) => trace.how === "nodes");
     const drawn = nodes ? network(nodes.values, Math.min(moment, nodes.values.numbers.length - 1)) : null;
     const changes = moving.traces.map((trace) => look(trace, trace.how === "bars" ? Math.min(moment, trace.values.y.length - 1) : moment, drawn));
-    return { changes, note: moving.notes ? moving.notes[Math.min(moment, moving.notes.length - 1)] : null };
+    // Numbers beside bars are annotations behind the note; they follow the tops of their bars.
+    const layout = {};
+    moving.traces.forEach((trace, number) => {
+      if (!trace.values.labels) return;
+      const { y, base, text } = changes[number];
+      text.forEach((words, bar) => { layout[`annotations[${bar + 1}].text`] = words; layout[`annotations[${bar + 1}].y`] = Math.max(base[bar], base[bar] + y[bar]); });
+    });
+    return { changes, layout, note: moving.notes ? moving.notes[Math.min(moment, moving.notes.length - 1)] : null };
   }
 
   // Set a figure that is not drawn yet to a moment.
   function place(figure, moving, moment) {
-    const { changes, note } = looks(moving, moment);
+    const { changes, layout, note } = looks(moving, moment);
+    for (const [path, value] of Object.entries(layout)) { const [, number, key] = path.match(/^annotations\[(\d+)\]\.(.*)$/); figure.layout.annotations[number][key] = value; }
     changes.forEach((change, number) => {
       const trace = figure.data[moving.traces[number].index];
       for (const [key, value] of Object.entries(change)) {
@@ -106,10 +114,10 @@ const frames = (() => {
   // Move a figure that is drawn.
   function show(plot, moving, moment) {
     if (!moving || !plot.data) return;
-    const { changes, note } = looks(moving, moment);
+    const { changes, layout, note } = looks(moving, moment);
     const columns = {};
     for (const change of changes) for (const [key, value] of Object.entries(change)) (columns[key] ||= []).push(value);
-    const layout = note === null ? {} : { "annotations[0].text": note };
+    if (note !== null) layout["annotations[0].text"] = note;
     if (changes.length || note !== null) Plotly.update(plot, columns, layout, moving.traces.map((trace) => trace.index));
   }
 

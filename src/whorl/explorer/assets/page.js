@@ -6,26 +6,33 @@
   const figures = {}; // what moves in each view
   const ASKING = { headers: { "X-Visitor": Math.random().toString(36).slice(2) } }; // open pages take turns at the server
   let claim = "turn", made = 0, playing = null;
+  const presets = [...document.querySelectorAll(".preset")];
 
   // --- the state: the form, the claim and the frame; its address holds what differs from the opening one
   const fields = [...form.elements].filter((element) => element.name);
   const frame = () => Number(slider.value);
   const set = (element, value) => { element.value = value; const shown = element.parentElement.querySelector("output"); if (shown) shown.textContent = element.value; };
 
+  // The settings without moment and story, and the preset that has them, if one has.
+  const bare = (address) => { const given = new URLSearchParams(address); given.delete("claim"); given.delete("frame"); given.sort(); return String(given); };
+  const preset = () => { const here = bare(settings().join("&")); return presets.find((one) => bare(one.dataset.address) === here); };
+  const settings = () => fields.filter((field) => field.value.trim() !== field.dataset.default).map((field) => written(field.name, field.value.trim()));
+  const written = (name, value) => `${name}=${encodeURIComponent(value).replaceAll("%2C", ",")}`;
+
   function query(withFrame = true) {
-    const pairs = claim === "turn" ? [] : [["claim", claim]];
-    for (const field of fields) if (field.value.trim() !== field.dataset.default) pairs.push([field.name, field.value.trim()]);
-    if (withFrame && frame() > 0) pairs.push(["frame", frame()]);
-    return pairs.map(([name, value]) => `${name}=${encodeURIComponent(value).replaceAll("%2C", ",")}`).join("&");
+    const pairs = claim === "turn" ? [] : [written("claim", claim)];
+    pairs.push(...settings());
+    if (withFrame && frame() > 0) pairs.push(written("frame", frame()));
+    return pairs.join("&");
   }
 
-  function go(address) {
+  function go(address, push = false) {
     const given = new URLSearchParams(address);
     claim = given.get("claim") || "turn";
     for (const field of fields) set(field, given.get(field.name) ?? field.dataset.default);
     slider.max = SAMPLES * value("epochs");
     slider.value = given.get("frame") || 0;
-    told();
+    told(push);
   }
 
   const value = (name) => { const text = form.elements[name].value; return text !== "" && Number.isFinite(Number(text)) ? Number(text) : text; };
@@ -35,17 +42,18 @@
     const owners = ["law", "policy"].map((name) => [...form.elements[name].options].map((option) => option.dataset.uses.split(" ")));
     const uses = (name) => form.elements[name].selectedOptions[0].dataset.uses.split(" ");
     const system = value("system"), turning = uses("law").includes("omega");
-    const cycle = system === "rps", family = system === "family";
+    const circuit = system === "circuit", cycle = system === "rps" || circuit;
+    const looped = system === "graph", family = looped || system === "family";
     const hide = {
-      depth: !family, width: !family, imbalance: !family, floor: !family, sample: !family, shown: !family,
-      start: family, target: system !== "column", seed: cycle || (!family && value("turn") !== "fair"),
-      law: cycle, policy: cycle, turn: cycle,
+      depth: !family || looped, width: !family, imbalance: !family, floor: !family, sample: !family, shown: !family,
+      start: family || circuit, target: system !== "column", seed: system === "rps" || (!family && !circuit && value("turn") !== "fair"),
+      law: cycle, policy: cycle, turn: cycle, rule: !circuit,
     };
     // What a law or a policy has a say for; what both know is the law's.
     const [lawful, political] = owners.map((options) => options.flat());
     for (const name of [...lawful, ...political]) hide[name] = cycle;
     const still = !uses("policy").includes("omega") || !turning;
-    const quiet = { width: value("depth") === 1, turn: still || value("gate") === "never" };
+    const quiet = { width: value("depth") === 1 && !looped, turn: still || value("gate") === "never" };
     for (const name of political) quiet[name] = !uses("policy").includes(name);
     for (const name of lawful) quiet[name] = !uses("law").includes(name);
     quiet.gate = still;
@@ -54,46 +62,78 @@
       row.hidden = Boolean(hide[field.name]);
       row.classList.toggle("quiet", Boolean(quiet[field.name]));
       field.disabled = false;
+      if (row.hidden && !field.checkValidity()) set(field, field.dataset.default); // nothing that cannot be seen may block
     }
     for (const group of form.querySelectorAll("fieldset")) group.hidden = [...group.querySelectorAll(".control")].every((row) => row.hidden);
   }
 
-  function told() {
+  // Words, pills and address follow the settings. A choice that is made is a place to come back to; the way to it is not.
+  function told(push = false) {
     arrange();
-    for (const button of document.querySelectorAll(".preset")) button.setAttribute("aria-pressed", String(button.dataset.preset === claim));
-    for (const story of document.querySelectorAll(".story")) story.hidden = story.dataset.story !== claim;
+    const shown = preset();
+    claim = shown ? shown.dataset.preset : "turn";
+    for (const button of presets) button.setAttribute("aria-pressed", String(button === shown));
+    for (const story of document.querySelectorAll(".story")) story.hidden = !shown || story.dataset.story !== claim;
     $("frame-value").textContent = slider.value;
-    const address = query();
-    history.replaceState(null, "", address ? `?${address}` : location.pathname);
+    const address = query(), there = address ? `?${address}` : location.pathname;
+    if (push && there !== location.pathname + location.search && there !== location.search) history.pushState(null, "", there);
+    else history.replaceState(null, "", there);
     for (const [id, kind] of [["get-py", "py"], ["get-json", "json"]]) $(id).href = `/state.${kind}?${address}`;
+    stale();
+  }
+
+  // What is shown of other settings than those in the form is dimmed, panel by panel, until its answer is there.
+  function stale() {
+    for (const one of [paths, picture, instant, family]) {
+      for (const name of one.names()) {
+        const view = $(`view-${name}`), old = !one.fresh(), moved = old && one.follows();
+        view.classList.toggle("stale", old && !moved);
+        view.classList.toggle("late", moved);
+        view.setAttribute("aria-busy", String(old));
+      }
+    }
   }
 
   // --- asking: one request of each kind at a time; whatever changes meanwhile is asked for once, when the answer is there
   const theme = () => document.documentElement.dataset.theme;
   function channel(name, use) {
-    let busy = false, again = false, shown = "";
+    let busy = false, again = false, shown = "", failed = "";
     const wanted = () => theme() + "?" + (name === "instant" ? query() : query(false));
     async function ask() {
       if (busy) { again = true; return; }
       const key = wanted();
-      if (key === shown) return;
+      if (key === shown || key === failed) return;
       busy = true;
+      stale();
       const slow = setTimeout(() => say("Computing…"), 350);
       try {
         const reply = await fetch(`/${name}/${key}`, ASKING);
         const answer = await reply.json();
         if (reply.ok) { shown = key; if (name === "paths") refuse(standing); await use(answer, key.slice(key.indexOf("?") + 1)); }
         else if (answer.busy) { await new Promise((done) => setTimeout(done, 1000 * (reply.headers.get("Retry-After") || 1))); again = true; }
-        else { shown = key; refuse(answer.error); }
+        else { failed = key; refuse(answer.error); }
       } catch { refuse("The server does not answer. Is it still running?"); }
       clearTimeout(slow);
       busy = false;
+      stale();
       settle();
       if (again) { again = false; ask(); }
     }
-    return { ask, idle: () => !busy, fresh: () => !busy && wanted() === shown };
+    const names = () => [...document.querySelectorAll(`[data-portion="${name}"]`)].map((view) => view.id.slice(5));
+    const answered = () => !busy && [shown, failed].includes(wanted());
+    // whether nothing but the moment differs from what is shown
+    const follows = () => name === "instant" && bare(shown.slice(shown.indexOf("?") + 1)) === bare(query());
+    return { ask, names, follows, answered, idle: () => !busy, fresh: () => !busy && wanted() === shown };
   }
 
+  // All views of a portion; one without a figure has nothing to show, and goes.
+  function drawn(portion, answer) {
+    for (const view of document.querySelectorAll(`[data-view][data-portion="${portion}"]`)) {
+      const figure = answer.figures[view.dataset.view];
+      view.hidden = !figure || Boolean(figure.layout.meta && figure.layout.meta.empty);
+    }
+    for (const [name, figure] of Object.entries(answer.figures)) draw(name, figure);
+  }
   function draw(name, figure) {
     figures[name] = frames.taken(figure);
     frames.place(figure, figures[name], frame());
@@ -105,19 +145,23 @@
     picture.ask();
     made = answer.made;
     for (const [name, title] of Object.entries(answer.titles)) $(`title-${name}`).textContent = title;
-    for (const view of document.querySelectorAll("[data-view]")) view.hidden = !(view.dataset.view in answer.titles);
-    for (const [name, figure] of Object.entries(answer.figures)) draw(name, figure);
+    for (const view of document.querySelectorAll("[data-view]")) {
+      const here = view.dataset.view in answer.titles;
+      if (here) view.dataset.portion = answer.portions[view.dataset.view];
+      if (!here) view.hidden = true;
+    }
+    drawn("paths", answer);
     $("note").textContent = answer.note;
     document.body.dataset.paths = address;
   });
   const picture = channel("picture", (answer, address) => {
-    for (const [name, figure] of Object.entries(answer.figures)) draw(name, figure);
+    drawn("picture", answer);
     document.body.dataset.drawn = String(Number(document.body.dataset.drawn || 0) + 1);
     document.body.dataset.shows = address;
     others();
   });
   const instant = channel("instant", (answer) => {
-    for (const [name, figure] of Object.entries(answer.figures)) draw(name, figure);
+    drawn("instant", answer);
     $("verdicts").replaceChildren(...answer.verdicts.filter(Boolean).map(verdict));
     const first = $("verdicts").querySelector("p"); // the word about the loop carries the colour that the library gives it
     if (first && answer.colour) { first.style.borderLeft = `4px solid ${answer.colour}`; first.style.paddingLeft = ".5rem"; }
@@ -133,15 +177,22 @@
     if (table.children.length) block.append(table);
     return block;
   }
-  const family = channel("family", (answer) => { for (const [name, figure] of Object.entries(answer.figures)) draw(name, figure); document.body.dataset.family = query(false); });
+  const family = channel("family", (answer) => { drawn("family", answer); document.body.dataset.family = query(false); });
 
   function others() { instant.ask(); family.ask(); }
   function ask() { if (!paths.fresh()) paths.ask(); else if (!picture.fresh()) picture.ask(); else others(); }
   let standing = $("refusal").textContent; // why the address was refused stays to be read until something is changed
-  const refuse = (text) => { $("refusal").textContent = text || ""; };
+  // A refusal names its setting first: that field is marked, and shown where settings are folded away.
+  function refuse(text) {
+    $("refusal").textContent = text || "";
+    const wrong = fields.find((field) => field.name === (/^(\w+) must /.exec(text || "") || [])[1]);
+    for (const field of fields) field.setAttribute("aria-invalid", String(field === wrong));
+    if (wrong) { form.classList.add("open"); $("settings").setAttribute("aria-expanded", "true"); }
+  }
+  const refused = () => $("refusal").textContent !== "" || !form.checkValidity();
   const say = (text) => { $("status").textContent = text; };
   let warming = "";
-  const settle = () => { if ([paths, picture, instant, family].every((one) => one.idle())) { say(warming); document.body.dataset.settled = query(); } };
+  const settle = () => { if ([paths, picture, instant, family].every((one) => one.answered())) { say(warming); document.body.dataset.settled = query(); } };
 
   // --- the player: all on this side of the wire, but for the map of Q, which follows when it can
   function move(to) {
@@ -171,6 +222,7 @@
   slider.addEventListener("input", () => { if (playing) stop(); move(frame()); });
 
   // --- the form
+  let moving = false;
   function changed(event) {
     const field = event.target;
     if (!field.name) return;
@@ -178,13 +230,14 @@
     const shown = field.parentElement.querySelector("output");
     if (shown) shown.textContent = field.value;
     if (field.name === "epochs") slider.max = SAMPLES * value("epochs");
-    told();
+    told(!moving);
+    moving = event.type !== "change"; // all of a slider's way is one step back
     ask();
   }
   form.addEventListener("input", (event) => { if (event.target.type !== "text" && event.target.type !== "number") changed(event); });
-  form.addEventListener("change", (event) => { if (event.target.type === "text" || event.target.type === "number") changed(event); });
+  form.addEventListener("change", changed);
   form.addEventListener("submit", (event) => event.preventDefault());
-  for (const button of document.querySelectorAll(".preset")) button.addEventListener("click", () => { stop(); standing = ""; go(button.dataset.address); ask(); });
+  for (const button of presets) button.addEventListener("click", () => { stop(); standing = ""; go(button.dataset.address, true); ask(); });
   $("settings").addEventListener("click", () => { const open = form.classList.toggle("open"); $("settings").setAttribute("aria-expanded", String(open)); });
 
   // --- taking away
@@ -193,7 +246,10 @@
     const scale = button.dataset.save === "png" ? 3 : 1;
     Plotly.downloadImage(plot, { format: button.dataset.save, scale, width: Math.round(size.width), height: Math.round(size.height), filename: `whorl-${view.dataset.view}` });
   })));
+  const unfit = "Correct the marked setting first: this state cannot be shared.";
+  for (const id of ["get-py", "get-json"]) $(id).addEventListener("click", (event) => { if (refused()) { event.preventDefault(); say(unfit); } });
   $("copy").addEventListener("click", async () => {
+    if (refused()) { say(unfit); return; }
     try { await navigator.clipboard.writeText(location.href); say("Link copied."); } catch { say("Copy the address from the address bar."); }
     setTimeout(() => say(warming), 2500);
   });

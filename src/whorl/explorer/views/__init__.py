@@ -1,13 +1,14 @@
 """The views: one file each, whose pure function makes a Plotly figure and says where it belongs.
 
 A view is found by its file, or by an entry point in the group `whorl.views` of another package. It
-looks at one of four subjects, and is given that subject, the moment and the theme.
+looks at one of five subjects, and is given that subject, the moment and the theme.
 
 | subject | what it is | where there is one |
 |---|---|---|
-| `run` | `compute.Played`: both learners, update by update | every system but rock, paper, scissors |
+| `run` | `compute.Played`: both learners, update by update | random network, one column |
 | `orbit` | `cycle.Orbit`: the column's orbit | rock, paper, scissors |
 | `instant` | `moment.Moment`: what is computed at the moment alone | as `run` |
+| `wires` | `wires.Wires`: a circuit under a rule | circuit |
 | `family` | `many.Many`: three hundred networks | everywhere |
 """
 
@@ -15,7 +16,9 @@ from dataclasses import dataclass
 
 from whorl.registry import Entry, Registry
 
-SUBJECTS = ("run", "orbit", "instant", "family")
+SUBJECTS = ("run", "orbit", "instant", "family", "wires")
+# What there is to look at in a system, where it is not a network.
+ELSEWHERE = {"rps": ("orbit", "family"), "circuit": ("wires",)}
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ def listed() -> list[View]:
     return sorted(views, key=lambda view: view.order)
 
 
-def of(rps: bool, portion: str = "") -> list[View]:
+def of(system: str, portion: str = "") -> list[View]:
     """The views of a portion, or all, for one kind of system."""
-    here = ("orbit", "family") if rps else ("run", "instant", "family")
+    here = ELSEWHERE.get(system, ("run", "instant", "family"))
     return [one for one in listed() if one.subject in here and portion in ("", one.portion)]

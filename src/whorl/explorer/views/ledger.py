@@ -31,12 +31,14 @@ def figure(run: Played, moment: int, theme: Theme) -> go.Figure:
     ]
     texts = [
         "|".join(
-            style.number(value, 2) if not 0 < place < 5 else _signed(value)
+            style.number(value, 2) if not 0 < place < 5 else style.signed(value)
             for place, value in enumerate(row)
         )
         for row in heights
     ]
-    gaps = [f"gap {_signed(after - before)}" for after, before in zip(learner, native, strict=True)]
+    gaps = [
+        f"gap {style.signed(after - before)}" for after, before in zip(learner, native, strict=True)
+    ]
     tops = np.maximum(bases, bases + heights)
     low, high = min(0.0, float(np.min(bases + heights))), float(tops.max()) or 1.0
     bar = {
@@ -46,8 +48,7 @@ def figure(run: Played, moment: int, theme: Theme) -> go.Figure:
         "base": bases[moment],
         "marker": {"color": colours, "line": {"width": 0}},
         "text": texts[moment].split("|"),
-        "textposition": "outside",
-        "textfont": {"size": 11},
+        "textposition": "none",
         "textangle": 0,
         "constraintext": "none",
         "cliponaxis": False,
@@ -59,6 +60,8 @@ def figure(run: Played, moment: int, theme: Theme) -> go.Figure:
                 "base": style.packed(bases),
                 "text": texts,
                 "colours": [whole, theme.hurts, theme.helps],
+                "whole": [0, 5],
+                "labels": True,
             }
         },
     }
@@ -78,13 +81,32 @@ def figure(run: Played, moment: int, theme: Theme) -> go.Figure:
             showgrid=False,
             tickfont={"size": 11},
         ),
-        yaxis=style.axis(theme, "mean loss", range=[1.12 * low, 1.16 * high], nticks=6),
-        annotations=[style.caption(gaps[moment], theme)],
+        yaxis=style.axis(
+            theme,
+            "mean loss of six samples" if run.state.system == "family" else "loss",
+            range=[1.12 * low, 1.22 * high],
+            nticks=6,
+        ),
+        annotations=[
+            style.caption(gaps[moment], theme),
+            *_labels(texts[moment].split("|"), tops[moment]),
+        ],
         meta={"notes": gaps},
-        margin={"l": 66, "r": 16, "t": 32, "b": 44},
+        margin={"l": 72, "r": 16, "t": 32, "b": 44},
     )
 
 
-def _signed(value: float) -> str:
-    text = style.number(float(value), 2)
-    return text if value <= 0 else f"+{text}"
+def _labels(texts: list[str], tops: np.ndarray) -> list[dict]:
+    """A number above each bar, every other one a line higher, so that neighbours never touch."""
+    return [
+        {
+            "text": text,
+            "x": number,
+            "y": float(top),
+            "yanchor": "bottom",
+            "yshift": 2 + 17 * (number in (2, 4)),
+            "showarrow": False,
+            "font": {"size": 11},
+        }
+        for number, (text, top) in enumerate(zip(texts, tops, strict=True))
+    ]

@@ -14,6 +14,7 @@ import plotly.graph_objects as go
 from whorl.explorer import style
 from whorl.explorer.compute import Played
 from whorl.explorer.style import Theme
+from whorl.explorer.system import looped
 from whorl.explorer.views import views
 
 Polygons = tuple[list[Any], list[Any]]  # across and up, one after the other with gaps between
@@ -21,12 +22,102 @@ GAP = 0.14  # between nodes, in units of the whole flow
 HALF = 0.045  # half the thickness of a node
 THINNEST = 5e-4  # a stream that no screen can show is left out
 BEND = np.linspace(0, 1, 12)
+WIDEST, WIDE = 14.0, 46.0  # of a graph's edge that carries most, and of a sink that takes all
 
 
 @views.register("network", label="Network", order=1)
 def figure(run: Played, moment: int, theme: Theme) -> go.Figure:
     """The guided learner at one moment."""
+    if run.looped:
+        return loops(run, moment, theme)
     return streams(run.layers, run.flows, run.target, moment, theme)
+
+
+def loops(run: Played, moment: int, theme: Theme) -> go.Figure:
+    """A graph at one moment: every edge as wide as the flow of the watched sample along it.
+
+    The ring lies in the middle, the sources left of it and the sinks, with the target as rings,
+    right of it.
+    """
+    graph = looped(run.state)
+    ring = run.state.hidden
+    turn = np.linspace(0.5, 2.5, ring, endpoint=False) * np.pi
+    across = np.concatenate([[-1.0] * 3, 0.55 * np.cos(turn), [1.0] * 3])
+    up = np.concatenate([[0.8, 0.0, -0.8], np.sin(turn), [0.8, 0.0, -0.8]])
+    # An edge that carries nothing is a thin line all the same.
+    widths = 1 + WIDEST * np.sqrt(run.flows[1] / run.flows[1].max())
+    traces, arrows = [], []
+    for number, (tail, head) in enumerate(graph.wiring.ends.T):
+        x, y, angle = _bow(across[[tail, head]], up[[tail, head]])
+        arrows.append((x[7], y[7], angle))
+        inside = max(tail, head) < 3 + ring and tail >= 3
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "x": x,
+                "y": y,
+                "line": {
+                    "width": float(widths[moment, number]),
+                    "color": theme.turning if inside else theme.native,
+                },
+                "opacity": 0.6,
+                "hoverinfo": "skip",
+                "showlegend": False,
+                "meta": {"as": {"line.width": style.packed(widths[:, number])}},
+            }
+        )
+    plain = {"type": "scatter", "mode": "markers", "hoverinfo": "skip", "showlegend": False}
+    x, y, angle = map(list, zip(*arrows, strict=True))
+    heads = {"symbol": "triangle-right", "size": 9, "angle": angle, "color": theme.ink}
+    traces.append(plain | {"x": x, "y": y, "marker": heads})
+    traces.append(plain | {"x": across, "y": up, "marker": {"size": 16, "color": theme.ink}})
+    # Areas as shares: the outlined target, and inside it what arrives.
+    aims = WIDE * np.sqrt(run.target)
+    traces.append(
+        plain
+        | {
+            "x": across[-3:] + 0.2,
+            "y": up[-3:],
+            "marker": {
+                "symbol": "circle-open",
+                "size": aims,
+                "line": {"width": 2},
+                "color": theme.turning,
+            },
+        }
+    )
+    for sink in range(3):
+        sizes = WIDE * np.sqrt(run.learner[:, sink])
+        traces.append(
+            plain
+            | {
+                "x": [across[sink - 3] + 0.2],
+                "y": [up[sink - 3]],
+                "marker": {"size": float(sizes[moment]), "color": theme.ink},
+                "meta": {"as": {"marker.size": style.packed(sizes)}},
+            }
+        )
+    notes = [_label("input", -1, 1, theme), _label("output", 1, 1, theme)]
+    notes.append(_label("target", 1.2, 0, theme, color=theme.turning))
+    still = {"visible": False, "fixedrange": True}
+    return style.figure(
+        traces,
+        theme,
+        xaxis=still | {"range": [-1.2, 1.42]},
+        yaxis=still | {"range": [-1.15, 1.15]},
+        margin={"l": 10, "r": 10, "t": 24, "b": 26},
+        annotations=notes,
+    )
+
+
+def _bow(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """An edge bent to its left, so that one there and one back lie apart, and where its arrow
+    points, clockwise from the right.
+    """
+    (dx, dy), lift = (x[1] - x[0], y[1] - y[0]), 0.5 * BEND * (1 - BEND)
+    angle = -np.degrees(np.arctan2(dy, dx))
+    return x[0] + BEND * dx - lift * dy, y[0] + BEND * dy + lift * dx, float(angle)
 
 
 def streams(

@@ -71,7 +71,7 @@ def measured(numbers: Columns) -> bool:
 
 
 def widened(numbers: Columns) -> Columns:
-    """Measurements with one output a row, as one measurement a row; any other table as it is."""
+    """Measurements with one output per row, as one measurement per row; any other table as it is."""
     names = ("measurement", "output", "residual", "velocity")
     if not all(name in numbers for name in names):
         return numbers
@@ -245,15 +245,26 @@ def lines(numbers: Columns, time: str, theme: Theme) -> go.Figure:
             }
         )
     key = style.key(
-        theme, *((trace["name"], trace["line"]["color"]) for trace in traces if "name" in trace)
+        theme,
+        *((trace["name"], trace["line"]["color"]) for trace in traces if "name" in trace),
+        captioned=True,
     )
     return style.figure(
         traces,
         theme,
-        xaxis=style.axis(theme, time),
-        yaxis=style.axis(theme, "median over rows"),
-        annotations=[key],
+        xaxis=style.axis(theme, label(time)),
+        yaxis=style.axis(theme, "median, middle half", exponentformat="power", nticks=6),
+        annotations=[style.caption(_averaged(numbers, time, len(instants)), theme), key],
+        margin=style.CAPTIONED,
     )
+
+
+def _averaged(numbers: Columns, time: str, instants: int) -> str:
+    """What a point of a line stands for: how many rows, and which keys they differ in."""
+    keys = [name for name in numbers if name in KEYS and name != time]
+    over = [label(name) for name in keys if len(np.unique(numbers[name])) > 1]
+    rows = round(len(numbers[time]) / max(instants, 1))
+    return f"over {rows} rows each" + (f" ({', '.join(over[:4])})" if over else "")
 
 
 def scatter(numbers: Columns, across: str, up: str, theme: Theme) -> go.Figure:

@@ -4,9 +4,9 @@ The geometry of conservative learning, on networks small enough to draw whole (t
 
 Nothing here is freehand, and nothing comes from a study: every width, arrow, path and contour is
 computed by the library, from networks chosen so that the picture is plain. (a) A network that
-redistributes a fixed flow, and the loop that a boundary law closes around it. (b) The whole loss
-landscape of a network with two free parameters, with and without a turn. (c) What the sign of the
-coefficient means for one step, and how two learners that differ in a few turns come to visit
+redistributes a fixed flow, and the loop that a boundary law closes around it. (b, c) The whole loss
+landscape of a network with two free parameters, without and with a turn. (d, e) What the sign of
+the coefficient means for one step. (f) How two learners that differ in a few turns come to visit
 different states.
 """
 
@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 
 from whorl import palette
 from whorl.curvature import curvature, turn_scores
@@ -32,10 +33,10 @@ from whorl.trajectory import Pair, train
 
 CENTRED: dict[str, Any] = {"ha": "center", "va": "center"}
 SOURCE, TARGET = np.array([[1.0]]), np.array([[0.42, 0.33, 0.25]])
-START = (0.4, 0.05)  # of the two free shares of the network in (b) and (c)
-OMEGA = -2.5  # turn in (b)
+START = (0.4, 0.05)  # of the two free shares of the network in (b), (c) and (f)
+OMEGA = -2.5  # turn in (c)
 GRID = np.linspace(0.005, 0.995, 120)
-STEP = 0.02  # step in (c)
+STEP = 0.02  # step in (d) and (e)
 # One column, unit input: where it starts and where it should go (the paper's Sec. VI).
 EXAMPLES = (([0.1, 0.1, 0.8], [0.3, 0.4, 0.3]), ([1 / 3, 1 / 3, 1 / 3], [0.5, 0.3, 0.2]))
 NOTE = "Illustration: computed from small networks chosen for the picture; it contains no data of a study."
@@ -71,9 +72,11 @@ def draw(tables: style.Tables | None = None) -> Figure:
         circuit(figure.add_subplot(top[0]))
         heights = loss_over(GRID)
         landscape(figure.add_subplot(top[1]), heights, 0.0, r"$\bf(b)$ reciprocal path")
-        landscape(figure.add_subplot(top[2]), heights, OMEGA, "turning path, same landscape")
+        landscape(
+            figure.add_subplot(top[2]), heights, OMEGA, r"$\bf(c)$ turning path, same landscape"
+        )
         for place, (start, target) in enumerate(EXAMPLES):
-            one_step(figure.add_subplot(bottom[place]), start, target, "c" if place == 0 else "")
+            one_step(figure.add_subplot(bottom[place]), start, target, "de"[place])
         drift(figure.add_subplot(bottom[2]))
     style.note(figure, NOTE)
     return figure
@@ -82,7 +85,7 @@ def draw(tables: style.Tables | None = None) -> Figure:
 def circuit(axes: Axes) -> None:
     """Panel a: widths are flows; the two small matrices are closed loops of this very network."""
     style.letter(axes, "a", "conserved flow and the closed loop around it")
-    axes.set(xlim=(-0.1, 10), ylim=(0, 6.5))
+    axes.set(xlim=(-0.1, 10), ylim=(-0.75, 6.5))
     axes.set_axis_off()
     net = Network.random((3, 3, 3), imbalance=1.6, floor=0.05, seed=4)
     amounts = [np.asarray(row[0]) for row in net.trace(jnp.asarray([[0.5, 0.3, 0.2]]))]
@@ -131,24 +134,24 @@ def _arrow(colour: str, width: float, size: float) -> dict[str, Any]:
 def _matrices(axes: Axes, net: Network) -> None:
     """The closed loop of the network under a reciprocal law, and with a skew term."""
     driven = response(net, [[0.5, 0.3, 0.2]])
-    laws = ((direct(), 1.15, "direct law"), (rotational(1.0, 1.0), 5.3, "with a skew term"))
+    laws = ((direct(), 1.15, "direct law"), (rotational(1.0, 1.0), 5.95, "with a skew term"))
     for law, left, words in laws:
         loop = closed_loop(driven, law)
         matrix, inset = (
             np.asarray(loop.dense()),
-            axes.inset_axes((left - 0.95, 0.0, 1.25, 1.1), transform=axes.transData),
+            axes.inset_axes((left - 0.95, -0.7, 1.75, 1.9), transform=axes.transData),
         )
         most = np.abs(matrix).max()
         inset.imshow(matrix, cmap="PuOr", vmin=-most, vmax=most, aspect="auto")
         for (row, column), value in np.ndenumerate(matrix):
             colour = "white" if abs(value) > 0.6 * most else palette.INK
             sign = "+" if value > 0 else "−"
-            inset.text(column, row, sign, **CENTRED, fontsize=6.5, color=colour)
+            inset.text(column, row, sign, **CENTRED, fontsize=8.5, color=colour)
         inset.set_xticks([])
         inset.set_yticks([])
         index = certify(loop).index
         words = f"{words}\n{index:.0%} symmetric"
-        axes.text(left + 0.42, 0.55, words, ha="left", va="center", fontsize=7.5)
+        axes.text(left + 0.95, 0.25, words, ha="left", va="center", fontsize=7.5)
 
 
 def loss_over(grid: np.ndarray) -> np.ndarray:
@@ -176,7 +179,7 @@ def loss_over(grid: np.ndarray) -> np.ndarray:
 
 
 def landscape(axes: Axes, heights: np.ndarray, omega: float, title: str) -> None:
-    """Panel b.
+    """Panels b and c.
 
     Every state of the network is a point of the square, so that nothing is hidden behind the slice.
     """
@@ -222,11 +225,12 @@ def _arrows(axes: Axes, net: Network) -> None:
         tip = tuple(np.asarray(START) + 0.24 * velocity / np.linalg.norm(velocity))
         axes.annotate("", tip, START, zorder=6, arrowprops=_arrow(colour, 2.0, 10))
         beside = {"ha": "left" if shift[0] > 0 else "right", "va": "center", "fontsize": 7.5}
-        axes.annotate(label, tip, xytext=shift, textcoords="offset points", **beside)
+        said = axes.annotate(label, tip, xytext=shift, textcoords="offset points", **beside)
+        said.set_path_effects([withStroke(linewidth=2.2, foreground="white")])
 
 
 def one_step(axes: Axes, start: list[float], target: list[float], name: str) -> None:
-    """Panel c, left.
+    """Panels d and e.
 
     The loss after one step against the amount of turning; the mean of the two turns lies on their
     chord.
@@ -244,10 +248,7 @@ def one_step(axes: Axes, start: list[float], target: list[float], name: str) -> 
     curve = np.array([after(amount) - still for amount in amounts]) / STEP**2
     ends = np.array([after(-1.0) - still, after(1.0) - still]) / STEP**2
     title = rf"$\mathcal{{Q}}={coefficient:.3f}$: a turn {'lowers' if coefficient < 0 else 'raises'} the loss"
-    if name:
-        style.letter(axes, name, title)
-    else:
-        axes.set_title(title)
+    style.letter(axes, name, title)
     colour, reach = (
         (palette.LIGHT.helps if coefficient < 0 else palette.LIGHT.hurts),
         float(np.ptp(curve)),
@@ -264,13 +265,13 @@ def one_step(axes: Axes, start: list[float], target: list[float], name: str) -> 
     axes.set_ylim(curve.min() - 0.08 * reach, curve.max() + 0.08 * reach)
     axes.set_xticks((-1, 0, 1), ("$-1$", "0", "1"))
     axes.set_xlabel("amount of turning")
-    axes.set_ylabel(r"loss less straight step, over $\eta^2$" if name else "")
-    if name:
+    axes.set_ylabel(r"loss less straight step, over $\eta^2$" if name == "d" else "")
+    if name == "d":
         axes.legend(loc="lower center", handletextpad=0.3)
 
 
 def coupled() -> Pair:
-    """The two learners of panel c, right.
+    """The two learners of panel f.
 
     The same sample every time, one sense of turning, a gate that closes after some updates.
     """
@@ -283,8 +284,8 @@ def coupled() -> Pair:
 
 
 def drift(axes: Axes) -> None:
-    """Panel c, right: states that were visited, update by update."""
-    axes.set_title("accepted turns, then drift: visited states")
+    """Panel f: states that were visited, update by update."""
+    style.letter(axes, "f", "accepted turns, then drift: visited states")
     pair = coupled()
     assert pair.states is not None
     assert pair.updates is not None

@@ -50,7 +50,7 @@ def get(name: str) -> Kind[Any, Any]:
         >>> kinds.get("spectral")
         Traceback (most recent call last):
             ...
-        ValueError: kind must be one of structural, threshold, horizon, foresight, but it is 'spectral'
+        ValueError: kind must be one of structural, threshold, horizon, budgets, foresight, rules, but it is 'spectral'
     """
     package = place(name)
     rule = f"kind {name} must be a package with a Kind of this name as KIND"

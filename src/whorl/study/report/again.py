@@ -13,7 +13,6 @@ import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import replace
-from importlib import metadata
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from whorl import _version
 from whorl.study import environment, figures, kinds
 from whorl.study.report import NAME, page
 from whorl.study.report.folder import RunFolder, Study, read
@@ -45,7 +45,7 @@ def compare(folder: Path, findings: list[Finding]) -> tuple[list[Finding], list[
         besides.
     """
     run = read(folder)
-    if (then := run.environment.get("whorl")) != (now := metadata.version("whorl")):
+    if (then := run.environment.get("whorl")) != (now := _version.installed()):
         return [], [
             (
                 f"figures, page and meanings of columns are not made again: they are whorl {then}'s, "

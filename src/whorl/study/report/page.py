@@ -51,7 +51,13 @@ def render(run: RunFolder, unverified: str | None = None) -> str:
 
 def _rendered(run: RunFolder, unverified: str | None) -> str:
     lines = comparison.rows(run)
+    published = [line for line in lines if not line.agrees]
     context = {
+        "paper": words.PAPER if lines else None,
+        "found": [text for study in run.studies if (text := _found(study)) and not run.quick],
+        "disagree": published,
+        "plain": words.plain,
+        "origins": words.ORIGINS,
         "run": run,
         "policy": POLICY,
         "stamps": words.stamps(run, unverified),
@@ -103,6 +109,7 @@ def _figure(run: RunFolder, figure: Figure) -> dict[str, Any]:
     return {
         "name": figure.name,
         "caption": _caption(figure.name),
+        "number": _number(figure.name),
         "source": f"data:image/png;base64,{base64.b64encode(content).decode()}",
         "size": struct.unpack(">II", content[16:24]) if whole else (600, 400),
         "links": [
@@ -113,12 +120,26 @@ def _figure(run: RunFolder, figure: Figure) -> dict[str, Any]:
     }
 
 
+def _number(name: str) -> str:
+    """The number of a figure in the paper, for those that it has."""
+    if name == "concept":
+        return "Fig. 1"
+    said = kinds.part(name, "words") if name in kinds.names() else None
+    return getattr(said, "FIGURE", "")
+
+
 def _caption(name: str) -> str:
     """What a figure shows: a kind's figure has the name of the kind."""
     if name == "concept":
         return CAPTION
     said = kinds.part(name, "words") if name in kinds.names() else None
     return said.CAPTION if said else f"{name.replace('_', ' ')}, drawn from the tables of this run."
+
+
+def _found(study: Study) -> str:
+    """One sentence on what came out, where the kind has one."""
+    said = study.part("words")
+    return said.found(study.statistics) if said is not None and hasattr(said, "found") else ""
 
 
 def _study(run: RunFolder, study: Study) -> dict[str, Any]:
@@ -131,6 +152,7 @@ def _study(run: RunFolder, study: Study) -> dict[str, Any]:
     return {
         "name": study.name,
         "anchor": anchor,
+        "answer": words.answer(study),
         "verdict": verdict,
         "state": state,
         "standing": standing,

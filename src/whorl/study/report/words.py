@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from whorl.study import kinds
 from whorl.study.report.folder import RunFolder, Study
 
 RELATIONS = {"<": "below", "<=": "at most", ">": "above", ">=": "at least", "==": "exactly"}
@@ -41,6 +42,50 @@ def number(value: Any) -> str:
     if value == int(value) and abs(value) < 1e15:
         return f"{int(value)}"
     return f"{value:.3g}" if not 1e-3 <= abs(value) < 1e7 else f"{value:.6g}"
+
+
+ENDINGS = {
+    "lower": "lower end of the 95 % interval",
+    "upper": "upper end of the 95 % interval",
+    "max": "largest",
+    "min": "smallest",
+    "median": "median",
+    "q1": "first quartile",
+    "q3": "third quartile",
+}
+PAPER = (  # whose numbers are compared
+    "Reciprocity Separates Gradient Flow from Rotation in Conservative Physical Learning",
+    "R. Niu, X. Bi and M. A. van Wyk, manuscript, 2026",
+)
+ORIGINS = {
+    "stated": "the paper states it",
+    "reading": "our reading of what the paper leaves open",
+    "own": "chosen by the author of this design",
+}
+
+
+def plain(statistic: str) -> str:
+    """What a statistic is, in words made from its name."""
+    name, _, last = statistic.rpartition(".")
+    if statistic.startswith("rows."):
+        return f"rows of {statistic[5:]}"
+    if not name or last not in ENDINGS:
+        return statistic.replace("_", " ").replace(".", ", ")
+    about = name.replace("_", " ").replace(".", ", ")
+    return f"{about}, {ENDINGS[last]}"
+
+
+def answer(study: Study) -> tuple[str, str]:
+    """The question of a study, and its answer: that of the shipped design, or what its gates say."""
+    said, verdict = study.part("words"), study.verdict
+    ships = study.kind in kinds.names() and kinds.file(study.kind, "design.toml")
+    shipped = bool(ships) and ships.is_file() and ships.read_bytes() == study.design.text
+    broken = [gate["name"] for gate in verdict["gates"] if not gate["passed"]]
+    known = getattr(said, "HELD", "") if shipped else ""
+    words = f"Not all of it; what did not hold: {listed(broken)}" if broken else known
+    paper = shipped and verdict.get("expected") == verdict["verdict"] and hasattr(said, "FIGURE")
+    question = getattr(said, "QUESTION", verdict["title"]) if shipped else verdict["title"]
+    return question, f"{words}{', as the paper found' if paper and words else ''}." if words else ""
 
 
 def plural(count: int, noun: str, many: str = "") -> str:

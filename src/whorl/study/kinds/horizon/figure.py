@@ -83,10 +83,13 @@ def gaps(axes: Axes, trials: dict[str, np.ndarray], found: dict[str, float]) -> 
                       ecolor=palette.INK, gid=f"mean {policy}", zorder=4)  # fmt: skip
     axes.axhline(0, color=palette.INK, linewidth=0.8, linestyle="--", zorder=0)
     top, bottom = max(0.0, trials["gap"].max()), min(0.0, trials["gap"].min())
-    axes.set_ylim(bottom - 0.09 * ((top - bottom) or 1.0), top + 0.05 * ((top - bottom) or 1.0))
+    axes.set_ylim(bottom - 0.09 * ((top - bottom) or 1.0), top + 0.24 * ((top - bottom) or 1.0))
     axes.annotate(
         "native", (0.5, 0), xytext=(0, -2.5), textcoords="offset points", ha="center", va="top"
     )
+    whole = {"color": palette.GREY, "markeredgecolor": palette.INK, "markersize": 5.5}
+    axes.plot([], [], "-D", label="mean, 95 % interval", **whole)
+    axes.legend(loc="upper center")
     axes.set_xlim(-0.5, 1.5)
     axes.set_xticks([0, 1], [label for label, *_ in POLICIES.values()])
     power = 3 * int(np.floor(np.log10(max(top, -bottom)) / 3)) if max(top, -bottom) > 0 else 0
@@ -117,21 +120,22 @@ def terms(axes: Axes, trials: dict[str, np.ndarray], found: dict[str, float]) ->
             )
     means = [found[f"{term}.{policy}"] for term in ("step", "drift") for policy in POLICIES]
     top, bottom = (pick([*trials["step"], *trials["drift"], *means, 0.0]) for pick in (max, min))
-    reach = (top - bottom) or 1.0
-    for place, term in enumerate(("step", "drift")):
+    reach, names = (top - bottom) or 1.0, []
+    for term in ("step", "drift"):
         change = found[f"{term}.adaptive"] - found[f"{term}.step_matched"]
-        axes.text(place, bottom - 0.04 * reach, rf"${change:+.4f}$", ha="center", va="top")
+        names.append(f"{term} term\n${change:+.4f}$")
     recovered, taken = (
         found[f"{term}.step_matched"] - found[f"{term}.adaptive"] for term in ("step", "drift")
     )
     words = "adaptive less step-matched"
     if recovered > 0 > taken:
         words += f"\ndrift takes back {-taken / recovered:.0%} of that"
-    axes.text(0.5, bottom - 0.125 * reach, words, ha="center", va="top", fontsize=7.5)
+    axes.set_xlabel(words)
     axes.axhline(0, color=palette.INK, linewidth=0.8, zorder=4)
-    axes.set_ylim(bottom - 0.36 * reach, top + 0.2 * reach)
+    axes.set_ylim(bottom - 0.05 * reach, top + 0.2 * reach)
     axes.set_xlim(-0.55, 1.55)
-    axes.set_xticks([0, 1], ["step term", "drift term"])
+    axes.set_xticks([0, 1], names)
+    axes.tick_params(axis="x", length=0)
     axes.set_ylabel("part of the gap")
     axes.legend(loc="upper right")
 
@@ -163,11 +167,13 @@ def gains(axes: Axes, rows: dict[str, np.ndarray]) -> None:
         axes.axhspan(
             places[0] - 0.5, places[-1] + 0.5, color=palette.PALE, alpha=0.5, linewidth=0, zorder=0
         )
-    axes.set_yticks(
-        [float(places.mean()) for places in groups.values()],
-        [rf"$\beta={beta:g}$" for beta in groups],
-    )
+    rows_said = [
+        rf"$\beta={rows['beta'][row]:g}$, depth {rows['depth'][row]:g}, $s={rows['scale'][row]:g}$"
+        for row in order
+    ]
+    axes.set_yticks(np.arange(order.size), rows_said, fontsize=6.0)
     axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)  # the line of zero is the only one
     axes.set_xlabel("gain (right of 0: adaptive ends lower)")
     handles = [
         Line2D([], [], label=f"depth {depth:g}", linestyle="", **_look(n, 0))
@@ -179,7 +185,7 @@ def gains(axes: Axes, rows: dict[str, np.ndarray]) -> None:
     ]
     columns = min(len(handles), 4)
     axes.set_ylim(
-        betas.size - 0.5 + 1.15 * -(-len(handles) // columns), -0.6
+        betas.size - 0.5 + 1.15 * (1 - (-len(handles) // columns)), -0.6
     )  # the legend has rows of its own
     axes.legend(
         handles=handles,
@@ -188,6 +194,8 @@ def gains(axes: Axes, rows: dict[str, np.ndarray]) -> None:
         columnspacing=1.4,
         handlelength=1.0,
         handletextpad=0.4,
+        title="bars: 95 % intervals",
+        title_fontsize=7.5,
     )
 
 

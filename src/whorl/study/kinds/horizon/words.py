@@ -1,5 +1,7 @@
 """What the page says of a horizon study."""
 
+from collections.abc import Mapping
+
 CAPTION = (
     "Where the gap to the native learner comes from: gaps trial by trial, the step and drift "
     "terms of the ledger, and the gain of the adaptive policy by condition."
@@ -8,3 +10,17 @@ CAPTION = (
 ROWS: dict[str, tuple[str, str]] = {
     "closure.trajectory.max": ("trajectories", "closure"),
 }
+FIGURE = "Fig. 4"  # in the paper
+QUESTION = "Over many updates, does a turn that pays locally pay in the end?"
+HELD = "No: step and drift cost more than it gains"
+
+
+def found(statistics: Mapping[str, float]) -> str:
+    """One sentence on what came out."""
+    matched, adaptive = (statistics.get(f"gap.{name}") for name in ("step_matched", "adaptive"))
+    if matched is None or adaptive is None:
+        return ""
+    return (
+        f"After a whole run the mean gap to the native learner is {matched:+.2g} with matched steps "
+        f"and {adaptive:+.2g} with adaptive ones (above zero, native ends lower)."
+    )

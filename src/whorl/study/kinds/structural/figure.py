@@ -133,10 +133,10 @@ def conditions(axes: Axes, rows: dict[str, np.ndarray]) -> None:
         medians,
         np.arange(depths.size) - 0.38,
         np.arange(depths.size) + 0.38,
-        colors=palette.INK,
-        linewidth=1.4,
+        colors=palette.FAINT,
+        linewidth=4.0,
         label="median",
-        zorder=3,
+        zorder=1,
     )
     _depths(axes, depths)
     axes.set_ylabel("condition number")
@@ -173,7 +173,8 @@ def ranks(axes: Axes, rows: dict[str, np.ndarray]) -> None:
             )
         bottom += counts
     axes.set_ylim(0, 1.3 * bottom.max())
-    axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
+    whole = MaxNLocator(4, integer=True).tick_values(0, bottom.max())
+    axes.set_yticks(sorted({*whole[whole < 0.9 * bottom.max()].tolist(), float(bottom.max())}))
     _depths(axes, depths)
     axes.set_ylabel("operators")
     axes.legend(loc="upper left", ncols=4)

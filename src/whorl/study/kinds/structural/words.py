@@ -1,5 +1,7 @@
 """What the page says of a structural study."""
 
+from collections.abc import Mapping
+
 CAPTION = (
     "Identities at round-off by depth, condition numbers and ranks of the joint response, and "
     "the two even differences that fall as the square of the step."
@@ -19,3 +21,15 @@ ROWS: dict[str, tuple[str, str]] = {
     "control.rank.max": ("controls", "rank"),
     "control.null.max": ("controls", "null_response"),
 }
+FIGURE = "Fig. 2"  # in the paper
+QUESTION = "Do all identities hold, and is the joint rank kept at every depth?"
+HELD = "Yes"
+
+
+def found(statistics: Mapping[str, float]) -> str:
+    """One sentence on what came out."""
+    names = [name for name in statistics if name.endswith(("residual.max", "symmetry.max"))]
+    worst = max((statistics[name] for name in names), default=0.0)
+    least = statistics.get("rank.min")
+    rank = "" if least is None else f", and the smallest joint rank is {least:.0f}"
+    return f"The largest residual of an identity is {worst:.0e}{rank}."

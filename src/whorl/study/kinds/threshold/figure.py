@@ -7,6 +7,8 @@ binomial standard errors. (b) Coefficient of the whole data set against the rati
 sample; what the threshold of one gets wrong is ringed.
 """
 
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -70,7 +72,7 @@ def shares(axes: Axes, rows: dict[str, np.ndarray]) -> None:
     axes.set_ylim(-0.02, 1.02)
     axes.set_xlabel(r"routing imbalance $\beta$")
     axes.set_ylabel(r"fraction of families with $\mathcal{Q}<0$")
-    axes.legend(loc="lower right")
+    axes.legend(loc="lower right", title="bars: one standard error", title_fontsize=7.5)
 
 
 def architecture(depth: int) -> str:
@@ -90,8 +92,9 @@ def scatter(axes: Axes, rows: dict[str, np.ndarray], found: dict[str, float]) ->
     axes.set_yscale("symlog", linthresh=LINEAR_COEFFICIENT, linscale=0.6)
     _limits(axes, ratio, coefficient)
     (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
-    for x, y in (([left, 1], [bottom, 0]), ([1, right], [0, top])):  # where the threshold is wrong
-        axes.fill_between(x, *y, color=palette.PALE, alpha=0.55, linewidth=0, zorder=0)
+    shaded: dict[str, Any] = {"color": palette.PALE, "alpha": 0.55, "linewidth": 0, "zorder": 0}
+    for x, y in (([left, 1], [bottom, 0]), ([1, right], [0, top])):
+        axes.fill_between(x, *y, **shaded)
     axes.axhline(0, color=palette.GREY, linewidth=0.6, zorder=1)
     axes.axvline(1, color=palette.INK, linewidth=1.0, linestyle="--", zorder=1)
     kinds = (
@@ -132,7 +135,8 @@ def scatter(axes: Axes, rows: dict[str, np.ndarray], found: dict[str, float]) ->
     )
     axes.set_xlabel(r"curvature ratio $\chi_s$ of the selected sample")
     axes.set_ylabel(r"coefficient $\mathcal{Q}$, all samples")
-    axes.legend(loc="upper right", handletextpad=0.2)
+    look = {"title": "shaded: the threshold is wrong", "title_fontsize": 7.5}
+    axes.legend(loc="upper right", handletextpad=0.2, alignment="left", **look)
     numbers = "\n".join(
         f"{label} {_number(found, name)}"
         for label, name in (("AUC", "auc"), ("accuracy", "accuracy"))

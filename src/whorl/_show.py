@@ -1,0 +1,48 @@
+"""How a result shows itself: `repr` is what `print` says, and in a notebook it is a small table.
+
+Text of results is laid out in lines; two blanks or more stand between a name and its value. The
+table is made of these lines, so that there is one account of a result and not two.
+"""
+
+import html
+import re
+
+from whorl import _check
+
+
+class Shown:
+    """A result that prints itself; traced values are left to the `repr` of what it inherits from.
+
+    Examples:
+        >>> wh.Task.random(3, 2, seed=0)
+        6 samples with 3 inputs and 2 outputs
+        >>> wh.Task.random(3, 2, seed=0)._repr_html_()
+        '<p>6 samples with 3 inputs and 2 outputs</p>'
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self) if _check.known(self) else super().__repr__()
+
+    def _repr_html_(self) -> str:
+        """The same lines as sentences and tables."""
+        return as_html(repr(self))
+
+
+def as_html(text: str) -> str:
+    r"""Lines of text as HTML: those with columns are rows of a table, the others are sentences.
+
+    Examples:
+        >>> from whorl import _show
+        >>> _show.as_html("It turns.\n  index  0.5")
+        '<p>It turns.</p><table><tr><th>index</th><td>0.5</td></tr></table>'
+    """
+    made = []
+    for line in filter(str.strip, text.splitlines()):
+        first, *rest = (html.escape(cell) for cell in re.split(r"\s{2,}", line.strip()))
+        if line.startswith(" " * 10):  # a second line of the value before it
+            first, rest = "", [first, *rest]
+        cells = "".join(f"<td>{cell}</td>" for cell in rest)
+        made.append(f"<tr><th>{first}</th>{cells}</tr>" if rest else f"<p>{first}</p>")
+    return re.sub(r"(?:<tr>.*?</tr>)+", r"<table>\g<0></table>", "".join(made))

@@ -1,0 +1,503 @@
+r"""Coupled learners of any widths, many at once.
+
+The batch axis is last and every product is a sum over one width, so that the compiler sees
+elementwise work on contiguous lanes, and a program grows with the width, not with its square or
+with depth. Both learners of a pair are one array with a leading axis, the nonreciprocal one first.
+
+- The response is carried forward with the flow, $K_\ell = W_\ell + A_\ell K_{\ell-1}
+  A_\ell^\mathsf{T}$: two products per layer, and no map from a layer to the outputs. Fields are counted
+  from the last entry of a layer, so that $A_{ij} = P_{ij} - P_{i,\mathrm{last}}$ and what a layer
+  contracts does not cancel.
+- $W = \mathrm{diag}(Pd) - P\,\mathrm{diag}(d)P^\mathsf{T}$ with $d = \rho x^2$ has rows that sum to
+  zero. Off the diagonal its entries are sums of terms of one sign, and the diagonal is minus their
+  sum: nothing cancels, however near a column is to a vertex. $W$ has the digits of the sum over
+  pairs of entries at the price of one product, and there is no other form to switch to.
+- A score is the potential behind a layer times the flow into it, so that $b$ and $r$ are vectors.
+- The gate is $e^\mathsf{T}H_V - \lVert G\rVert^2$ from moments of the columns, centred twice.
+
+`trajectory` says what is computed; this file only says it faster.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from itertools import groupby
+from operator import add
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from whorl.fast import exponential
+from whorl.fast.fused import keep, on_cpu
+
+HEAD, TAIL = slice(None, 1), slice(1, None)
+FEW = 16  # samples that are chosen from by selection
+Groups = list[Any]  # one entry per run of layers of one shape, its arrays with these layers first
+
+
+class Rule(NamedTuple):
+    """What is done at an update, as far as this file knows it."""
+
+    policy: str  # native, step_matched, adaptive or rollout
+    gate: str  # curvature, always or never
+    full: bool  # whether every entry of every layer is positive
+    reach: float | None  # the largest exponent of a step; None where no polynomial serves
+    solve: Callable[[Array | None, Array], Array]  # K and residuals to potentials
+    needs_response: bool
+    skew: np.ndarray | Array  # C, (out, out)
+    alpha: Array
+    scale: Array
+    omega: Array
+
+    @property
+    def turns(self) -> bool:
+        """Whether any learner may ever turn."""
+        return self.policy != "native" and self.gate != "never"
+
+    @property
+    def reserves(self) -> bool:
+        """Whether a step may have to leave room for a turn, taken or not."""
+        return self.turns or self.policy == "step_matched"
+
+
+# State, rates, what was measured, the number of the update and its sense, to what is measured
+# instead, a step, an amount and a choice.
+Chooser = Callable[[Groups, Groups, "Local", Array, Array], tuple["Local", Array, Array, Array]]
+
+
+class Local(NamedTuple):
+    """What learners measure on their sample, layer by layer; potentials have a last entry of 0."""
+
+    flow: Groups  # into a layer, (learners, in, lanes)
+    push: Groups  # rate times flow
+    b: Groups  # potential behind a layer, (learners, out, lanes)
+    r: Groups
+    residual: Groups
+    native: Array  # the envelope's step of b, (learners, lanes)
+    kept: Array  # the step that leaves room for a turn of either sense
+
+
+def at(array: Array, index: int, axis: int) -> Array:
+    """One slice; axes count from the end, since learners may or may not come first."""
+    return jax.lax.index_in_dim(array, index, array.ndim + axis, keepdims=False)
+
+
+def entries(array: Array, axis: int) -> list[Array]:
+    """All slices along one axis."""
+    return [at(array, index, axis) for index in range(array.shape[axis])]
+
+
+def total(array: Array, axis: int, by: Callable[[Array, Array], Array] = add) -> Array:
+    """The sum along an axis, as elementwise work: a reduction would not use the lanes."""
+    return reduce(by, entries(array, axis))
+
+
+def acted(matrix: Array, vector: Array) -> Array:
+    """Matrices (..., out, in, lanes) on vectors (..., in, lanes)."""
+    return reduce(
+        add,
+        (column * at(vector, j, -2)[..., None, :] for j, column in enumerate(entries(matrix, -2))),
+    )
+
+
+def product(one: Array, other: Array) -> Array:
+    """Matrices (..., a, b, lanes) times matrices (..., b, c, lanes)."""
+    return reduce(
+        add,
+        (
+            column[..., :, None, :] * at(other, j, -3)[..., None, :, :]
+            for j, column in enumerate(entries(one, -2))
+        ),
+    )
+
+
+def product_transposed(one: Array, other: Array) -> Array:
+    """Matrices (..., a, b, lanes) times transposed matrices (..., c, b, lanes)."""
+    return reduce(
+        add,
+        (
+            column[..., :, None, :] * at(other, j, -2)[..., None, :, :]
+            for j, column in enumerate(entries(one, -2))
+        ),
+    )
+
+
+def reduced(layer: Array) -> Array:
+    """A layer on vectors that sum to zero, all but the last of their entries."""
+    return layer[..., :-1, :-1, :] - layer[..., :-1, -1:, :]
+
+
+def grounded(head: Array) -> Array:
+    """Fields counted from their last entry, with it."""
+    return jnp.concatenate([head, jnp.zeros_like(head[..., :1, :])], -2)
+
+
+def closed(head: Array) -> Array:
+    """Fields that sum to zero, with their last entry."""
+    return jnp.concatenate([head, -total(head, -2)[..., None, :]], -2)
+
+
+def groups(arrays: Sequence[Array]) -> list[Array]:
+    """Layers stacked where shapes repeat."""
+    runs = (list(run) for _, run in groupby(arrays, lambda array: array.shape))
+    return [jnp.stack(run) for run in runs]
+
+
+def ungrouped(stacks: Sequence[Array]) -> list[Array]:
+    """Layers one by one."""
+    return [layer for stack in stacks for layer in stack]
+
+
+def swept(
+    body: Callable[[Any, Any], tuple[Any, Any]], carry: Any, stacks: Groups, reverse: bool = False
+) -> tuple[Any, Groups]:
+    """`jax.lax.scan` over the layers of all groups."""
+    made = []
+    for stack in stacks[::-1] if reverse else stacks:
+        if jax.tree.leaves(stack)[0].shape[0] > 1:
+            # On a device a loop over few layers costs more than a longer program.
+            carry, out = jax.lax.scan(body, carry, stack, reverse=reverse, unroll=not on_cpu())
+        else:
+            carry, out = body(carry, jax.tree.map(lambda a: a[0], stack))
+            out = jax.tree.map(lambda a: a[None], out)
+        made.append(out)
+    return carry, made[::-1] if reverse else made
+
+
+def spread_out(layer: Array, weight: Array) -> Array:
+    """W without its last row and column: minus the off-diagonal entries, and the rest from them."""
+    shared = keep(product_transposed(layer[..., :-1, :, :] * weight[..., None, :, :], layer))
+    size = layer.shape[-3]
+    itself = np.eye(size - 1, size, dtype=bool)[:, :, None]
+    apart = jnp.where(itself, 0.0, shared)
+    return jnp.where(itself[:, :-1], total(apart, -2)[..., :, None, :], -apart[..., :, :-1, :])
+
+
+def forward(
+    layers: Groups, rates: Groups, x: Array, needed: bool
+) -> tuple[Array, Array | None, Groups]:
+    """Predictions, the response K, and per layer the flow into it and its rate times flow."""
+
+    def body(carry: tuple, layer: tuple) -> tuple[tuple, tuple]:
+        (flow, k), (p, rate) = carry, layer
+        push = flow if rate is None else rate * flow
+        if needed:
+            w = spread_out(p, push * flow)
+            if k is not None:
+                a = reduced(p)
+                w = w + product_transposed(keep(product(a, k)), a)
+            k = keep(w)
+        return (keep(acted(p, flow)), k), (flow, push)
+
+    # No response reaches the first layer, so that it stands before the loop.
+    first, *others = zip(layers, rates, strict=True)
+    alone, rest = (jax.tree.map(lambda a, part=part: a[part], first) for part in (HEAD, TAIL))
+    looped = [rest] if layers[0].shape[0] > 1 else []
+    (flow, k), (seen, *behind) = swept(body, (x, None), [alone, *looped, *others])
+    for _ in looped:
+        seen = jax.tree.map(lambda *parts: jnp.concatenate(parts), seen, behind.pop(0))
+    return flow, k, [seen, *behind]
+
+
+def width_of(fields: Array, push: Array, layer: Array, full: bool) -> Array:
+    """The largest range of a score within a column."""
+    if full:
+        extent = total(fields, -2, jnp.maximum) - total(fields, -2, jnp.minimum)
+        return extent * total(push, -2, jnp.maximum)
+    inside = layer > 0
+    top = total(jnp.where(inside, fields[..., :, None, :], -jnp.inf), -3, jnp.maximum)
+    low = total(jnp.where(inside, fields[..., :, None, :], jnp.inf), -3, jnp.minimum)
+    return total(push * (top - low), -2, jnp.maximum)
+
+
+def measure(layers: Groups, rates: Groups, x: Array, y: Array, rule: Rule) -> Local:
+    """Flow, response, potentials behind every layer, and the steps that the envelope admits."""
+    both = jnp.broadcast_to(x, (layers[0].shape[1], *x.shape))
+    out, k, seen = forward(layers, rates, both, rule.needs_response)
+    e = keep(y - out)[..., :-1, :]
+    whole = closed(e)
+    given = [rule.alpha * e]
+    if rule.reserves:
+        skew = jnp.asarray(rule.skew, dtype=e.dtype)[:-1]
+        given.append(
+            reduce(
+                add,
+                (skew[:, j, None] * at(whole, j, -2)[..., None, :] for j in range(skew.shape[1])),
+            )
+        )
+    found = rule.solve(k, keep(jnp.stack(given)))
+    wanted = [found[0]]
+    if rule.reserves:
+        wanted.append(found[1])
+        if rule.gate == "curvature":
+            wanted.append(e - whole[..., -1:, :])
+    fields = keep(jnp.stack(wanted))
+    one = jnp.ones_like(out[..., 0, :])
+
+    def body(carry: tuple, layer: tuple) -> tuple[tuple, Array]:
+        (below, native, kept), (p, (_, push)) = carry, layer
+        here = keep(grounded(below))
+        b = here[0]
+        native = jnp.maximum(native, width_of(b, push, p, rule.full))
+        if rule.reserves:
+            r = rule.omega * here[1]
+            kept = reduce(
+                jnp.maximum, (width_of(field, push, p, rule.full) for field in (b + r, b - r)), kept
+            )
+        a = reduced(p)
+        below = reduce(
+            add, (at(below, i, -2)[..., None, :] * at(a, i, -3) for i in range(a.shape[-3]))
+        )
+        return keep((below, native, kept)), here
+
+    (_, native, kept), at_layers = swept(
+        body, (fields, one, one), list(zip(layers, seen, strict=True)), reverse=True
+    )
+    flow, push = ([part[i] for part in seen] for i in (0, 1))
+    b, r, residual = ([part[:, min(i, len(wanted) - 1)] for part in at_layers] for i in (0, 1, 2))
+    native = keep(rule.scale / native)
+    return Local(flow, push, b, r, residual, native, rule.scale / kept if rule.reserves else native)
+
+
+def bending(layers: Groups, local: Local) -> Array:
+    """The bending less the squared displacement of the selected sample, positive where turning pays
+    (Eqs. 23, 27, B1, B2).
+    """
+
+    def centred(p: Array, field: Array) -> Array:
+        rough = field[..., :, None, :] - total(p * field[..., :, None, :], -3)[..., None, :, :]
+        rough = keep(rough)
+        # What the scores still average to is the error of the average: near a vertex all of it.
+        return rough - total(p * rough, -3)[..., None, :, :]
+
+    def body(carry: tuple, layer: tuple) -> tuple[tuple, None]:
+        (value, first), (p, flow, push, q, f) = carry, layer
+        apart, slope = keep((centred(p, q), centred(p, f)))
+        moving = keep(p * apart)
+        bend = total(moving * apart * slope, -3) * push * push
+        value = value + total(flow * bend, -2)
+        moved = acted(moving, push * flow)
+        tilt = total(moving * slope, -3) * push
+        value = value + 2 * total(first * tilt, -2)
+        if p.shape[-2] > 1:
+            a = p[..., :, :-1, :] - p[..., :, -1:, :]
+            moved = moved + acted(a, first[..., :-1, :])
+        return keep((value, moved)), None
+
+    stacks = list(zip(layers, local.flow, local.push, local.r, local.residual, strict=True))
+    none = jnp.zeros_like(local.native)
+    (value, moved), _ = swept(body, (none, jnp.zeros_like(local.flow[0][0])), stacks)
+    return value - total(moved * moved, -2)
+
+
+def growth(push: Array, field: Array, layer: Array, rule: Rule) -> tuple[Array, Array]:
+    """Cosh and sinh of the exponents of a step along a potential that contains its size."""
+    apart = field[..., :, None, :]
+    if not rule.full:  # the last entry may lie outside the support of a column
+        inside = layer > 0
+        top = total(jnp.where(inside, apart, -jnp.inf), -3, jnp.maximum)
+        apart = jnp.where(inside, apart - top[..., None, :, :], 0.0)
+    exponent = push[..., None, :, :] * apart
+    if rule.reach is not None:
+        return exponential.parts(exponent, rule.reach)
+    up, down = jnp.exp(exponent), jnp.exp(-exponent)
+    return (up + down) / 2, (up - down) / 2
+
+
+def grown(push: Array, field: Array, layer: Array, rule: Rule) -> Array:
+    """A layer after a step, its columns not yet divided by their sums."""
+    even, odd = growth(push, field, layer, rule)
+    return keep(layer * (even + odd))
+
+
+def carried(layer: Array, inverse: Array, samples: Array) -> Array:
+    """Samples (..., samples, in, lanes) through a layer whose columns are not yet divided."""
+    scaled = keep(samples * inverse[..., None, :, :])
+    return keep(product_transposed(scaled, layer))
+
+
+def missed(samples: Array, targets: Array) -> Array:
+    """The loss of samples that have gone through, less what no network changes."""
+    apart = targets - samples
+    return total(total(apart * apart, -2), -2) / 2
+
+
+def loss(layers: Groups, data: tuple[Array, Array]) -> Array:
+    """Half the mean squared residual of a network, less what no network changes."""
+
+    def body(samples: Array, layer: Array) -> tuple[Array, None]:
+        return keep(product_transposed(samples, layer)), None
+
+    inputs = jnp.broadcast_to(data[0], (*layers[0].shape[1:-3], *data[0].shape))
+    return missed(swept(body, inputs, layers)[0], data[1])
+
+
+def act(
+    layers: Groups,
+    local: Local,
+    data: tuple[Array, Array],
+    step: Array,
+    amount: Array,
+    turn: Array,
+    rule: Rule,
+) -> tuple[Groups, list[Array]]:
+    """Both learners after their update; losses taken, opposite, straight, own and native."""
+    push_by = keep(amount * turn * step)
+    kinds = 3 if rule.turns else 1
+    inputs = data[0]
+    start = (
+        jnp.broadcast_to(inputs, (2, *inputs.shape)),
+        jnp.broadcast_to(inputs, (kinds, *inputs.shape)),
+    )
+
+    def body(carry: tuple, layer: tuple) -> tuple[tuple, Array]:
+        (own, tried), (p, push, b, r) = carry, layer
+        native = grown(push, local.native[:, None] * b, p, rule)
+        first, flow = p[0], push[0]
+        still = grown(flow, step * b[0], first, rule)
+        ends = still[None]
+        if rule.turns:
+            even, odd = keep(growth(flow, push_by * r[0], first, rule))
+            ends = keep(jnp.stack([still * (even + odd), still * (even - odd), still]))
+        under, above = keep((1.0 / total(native, -3), 1.0 / total(ends, -3)))
+        after = jnp.stack([ends[0] * above[0], native[1] * under[1]])
+        return (carried(native, under, own), carried(ends, above, tried)), keep(after)
+
+    stacks = list(zip(layers, local.push, local.b, local.r, strict=True))
+    (own, tried), after = swept(body, start, stacks)
+    (self_native, native), losses = keep((missed(own, data[1]), missed(tried, data[1])))
+    return after, [losses[0], losses[min(1, kinds - 1)], losses[kinds - 1], self_native, native]
+
+
+def decide(layers: Groups, local: Local, rule: Rule) -> tuple[Array, Array]:
+    """Step and amount of the nonreciprocal learner, as `policy` has them."""
+    native, kept = local.native[0], local.kept[0]
+    none = jnp.zeros_like(native)
+    if rule.policy == "native":
+        return native, none
+    if rule.gate == "always":
+        return kept, rule.omega + none
+    if rule.gate == "never":
+        return (kept if rule.policy == "step_matched" else native), none
+    first, *own = ([part[:, 0] for part in parts] for parts in (layers, *local[:5]))
+    alone = Local._make([*own, native, kept])
+    is_open = bending(first, alone) > 0
+    step = kept if rule.policy == "step_matched" else jnp.where(is_open, kept, native)
+    return step, jnp.where(is_open, rule.omega, none)
+
+
+def native_step(state: Groups, rates: Groups, x: Array, y: Array, rule: Rule) -> Groups:
+    """Learners after one update without a turn."""
+    local = measure(state, rates, x, y, rule._replace(policy="native"))
+
+    def body(carry: None, layer: tuple) -> tuple[None, Array]:
+        p, push, b = layer
+        raw = grown(push, local.native[:, None] * b, p, rule)
+        return carry, keep(raw / total(raw, -3)[..., None, :, :])
+
+    return swept(body, None, list(zip(state, local.push, local.b, strict=True)))[1]
+
+
+def compress(inputs: Array, targets: Array) -> tuple[tuple[Array, Array], Array]:
+    """At most as many rotated samples as there are inputs, with the same sum of squared residuals,
+    and the part of the loss that no network changes.
+
+    Householder reflections along the sample axis, (samples, entries, lanes).
+    """
+    samples, width = inputs.shape[:2]
+    scale = samples**-0.5
+    if samples <= width:
+        return (scale * inputs, scale * targets), jnp.zeros_like(inputs[0, 0])
+
+    def reflect(j: Array, table: Array) -> Array:
+        below = (jnp.arange(samples) >= j)[:, None]
+        pivot = jnp.where(below, jax.lax.dynamic_index_in_dim(table, j, 1, keepdims=False), 0.0)
+        first = jax.lax.dynamic_index_in_dim(pivot, j, 0, keepdims=False)
+        size = jnp.copysign(jnp.sqrt(jnp.sum(pivot * pivot, 0)), first)
+        mirror = jnp.where(jnp.arange(samples)[:, None] == j, pivot + size, pivot)
+        square = jnp.sum(mirror * mirror, 0)
+        factor = jnp.where(square > 0, 2 / jnp.where(square > 0, square, 1.0), 0.0)
+        return table - mirror[:, None] * (factor * jnp.sum(mirror[:, None] * table, 0))[None]
+
+    table = scale * jnp.concatenate([inputs, targets], 1)
+    table = jax.lax.fori_loop(0, width, reflect, table)
+    inputs, targets = table[:width, :width], table[:, width:]
+    rest = jnp.sum(targets[width:] ** 2, (0, 1)) / 2
+    return (inputs, targets[:width]), rest
+
+
+def choose(values: Array, k: Array) -> Array:
+    """The values of sample k for each lane; among few by selection, since a gather does not fuse."""
+    if len(values) > FEW:
+        return jnp.take_along_axis(values, k[None, None], 0)[0]
+    return reduce(
+        lambda old, s: jnp.where((k == s)[None], values[s], old), range(1, len(values)), values[0]
+    )
+
+
+def account(losses: list[Array], before: Array) -> Array:
+    """Even, handedness, step and drift of one update, (4, lanes)."""
+    taken, opposite, straight, own = (keep(one - before[0]) for one in losses[:4])
+    mean = (taken + opposite) / 2
+    other = losses[4] - before[1]
+    return jnp.stack([mean - straight, taken - mean, straight - own, own - other])
+
+
+def added(sums: Array, lost: Array, row: Array) -> tuple[Array, Array]:
+    """Add, and keep what rounding takes (Neumaier)."""
+    whole = keep(sums + row)
+    missing = jnp.where(jnp.abs(sums) >= jnp.abs(row), (sums - whole) + row, (row - whole) + sums)
+    return whole, lost + missing
+
+
+def train(
+    layers: Sequence[Array],
+    rates: Sequence[Array | None],
+    task: tuple[Array, Array],
+    data: tuple[Array, Array],
+    schedule: tuple[Array, Array],
+    rule: Rule,
+    record: bool,
+    chooser: Chooser | None = None,
+) -> Any:
+    """Pairs from start to end.
+
+    Sums (4, lanes), account (updates, 4, lanes) and outcome (updates, 7 or 8, lanes) of every
+    update, both ends, and the losses of the start and of both ends. A chooser, which looks ahead,
+    decides in place of the gate.
+    """
+    state = [jnp.repeat(stack[:, None], 2, axis=1) for stack in groups(layers)]
+    speeds = (
+        [None] * len(state)
+        if rates[0] is None
+        else [stack[:, None] for stack in groups([rate for rate in rates if rate is not None])]
+    )
+    begin = keep(loss(state, data))
+
+    def body(carry: tuple, now: tuple[Array, Array, Array]) -> tuple[tuple, Any]:
+        state, before, sums, lost = carry
+        number, sample, sense = now
+        x, y = keep(tuple(choose(values, sample) for values in task))
+        turn = sense.astype(x.dtype)
+        local = measure(state, speeds, x, y, rule)
+        choice: list[Array] = []
+        if chooser is None:
+            step, amount = decide(state, local, rule)
+        else:
+            local, step, amount, *choice = chooser(state, speeds, local, number, turn)
+        state, losses = act(state, local, data, step, amount, turn, rule)
+        row = account(losses, before)
+        sums, lost = added(sums, lost, row)
+        seen = jnp.stack([*losses[:4], step, amount, losses[4], *choice]) if record else None
+        after = jnp.stack([losses[0], losses[4]])
+        return (state, after, sums, lost), (row, seen) if record else None
+
+    none = jnp.zeros((4, begin.shape[-1]), dtype=begin.dtype)
+    numbers = jnp.arange(schedule[0].shape[0], dtype=jnp.int32)
+    (state, end, sums, lost), rows = jax.lax.scan(
+        body, (state, begin, none, none), (numbers, *schedule)
+    )
+    turning, native = ([layer[i] for layer in ungrouped(state)] for i in (0, 1))
+    return sums + lost, rows, turning, native, begin[0], end[0], end[1]

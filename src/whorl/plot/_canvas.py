@@ -1,0 +1,65 @@
+"""Where a picture is drawn: on axes that are handed in, or on a new figure that shows itself.
+
+Every function of `whorl.plot` returns what it drew on: the axes it was given, or else the figure.
+"""
+
+import io
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Drawn = Any  # the axes that were handed in, or a new figure
+
+
+def canvas(ax: "Axes | None", size: tuple[float, float], **kind: Any) -> tuple[Any, Drawn]:
+    """The axes to draw on, and what to return; `size` is that of a new figure, in inches."""
+    from matplotlib.axes import Axes
+
+    if ax is None:
+        made = figure(size)
+        axes = made.add_subplot(**kind)
+        axes._repr_png_ = made._repr_png_  # a notebook shows the axes as their figure
+        return axes, made
+    if not isinstance(ax, Axes):
+        raise ValueError(f"ax must be one matplotlib Axes, but it is {type(ax).__name__}")
+    projection = kind.get("projection", ax.name)
+    if ax.name != projection:
+        raise ValueError(
+            f'ax must be made with projection="{projection}", but its projection is "{ax.name}"'
+        )
+    return ax, ax
+
+
+def figure(size: tuple[float, float]) -> Any:
+    """A figure of that size, or of the size that the current style asks for.
+
+    It belongs to no window, and a notebook shows it whatever the backend.
+    """
+    from matplotlib import rcParams, rcParamsDefault
+    from matplotlib.figure import Figure
+
+    class Picture(Figure):
+        def _repr_png_(self) -> bytes:
+            page = io.BytesIO()
+            self.savefig(page, format="png", bbox_inches="tight")
+            return page.getvalue()
+
+    asked = rcParams["figure.figsize"]
+    own = list(asked) != list(rcParamsDefault["figure.figsize"])
+    return Picture(figsize=asked if own else size, layout="constrained")
+
+
+def ink() -> str:
+    """The colour of lines and marks that stand on the ground: that of the style's own text."""
+    from matplotlib import rcParams
+
+    return rcParams["text.color"]
+
+
+def ground() -> str:
+    """The colour behind the data, for marks that are open."""
+    from matplotlib import rcParams
+
+    face = rcParams["axes.facecolor"]
+    return rcParams["figure.facecolor"] if face == "none" else face

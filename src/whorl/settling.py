@@ -1,0 +1,122 @@
+r"""Systems that settle: a state that balances forces, and what pushing at the outputs does to it.
+
+A circuit, an elastic network or a network of flows finds its state $x$ by itself, where an energy
+$E(x; \theta)$ is stationary. Its outputs $y$ are read from that state, and each has a force $f$
+that pushes it: $F(f) = \mathrm{stat}_x\,[E - f\cdot y]$ has the slope $\partial F/\partial f = -y$.
+Two things follow for every such system, and the rules of `whorl.rules` rest on both:
+
+- pushing with $f$ changes the slope $-\partial_\theta E$ that every parameter sees by
+  $J^\mathsf{T}f$, to first order: the state carries the force back by itself;
+- the outputs move by $Zf$, and the output impedance $Z = \partial y/\partial f$ is symmetric.
+
+To write a settling system of your own, subclass `Settling` and give `settle`, `read` and `energy`.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import optimistix as optx
+from jax.typing import ArrayLike
+from jaxtyping import Array, Float
+
+from whorl.system import Block, Fields, System, Trace
+
+States = Float[Array, "samples _states"]
+STEPS = 1024  # of a root finder, before it gives up
+
+
+class Settling(System):
+    """A system whose outputs are read from a state that settles.
+
+    Examples:
+        >>> bridge = wh.Circuit([[0, 1], [1, 2]], [1.0, 3.0], sources=[0], outputs=[1], ground=[2])
+        >>> isinstance(bridge, wh.Settling), bridge.impedance(jnp.array([[1.0]])).tolist()
+        (True, [[[0.25]]])
+    """
+
+    @abstractmethod
+    def settle(self, inputs: Array, force: Fields) -> States:
+        """The state of every sample under forces at its outputs, `(samples, states)`."""
+
+    @abstractmethod
+    def read(self, states: States) -> Fields:
+        """The outputs that a state shows."""
+
+    @abstractmethod
+    def energy(self, states: States) -> Float[Array, "samples"]:
+        r"""What is stationary, as a function of state and parameters.
+
+        Terms without parameters may be left out, as those of drives and forces may.
+        """
+
+    @property
+    def linear(self) -> bool:
+        """Whether states, and what is read from them, are linear in inputs and forces."""
+        return False
+
+    def outputs(self, inputs: Array) -> Fields:
+        """What is read where nothing pushes."""
+        return self.read(self.settle(inputs, self.no_force(inputs)))
+
+    def trace(self, inputs: Array) -> Trace:
+        """Inputs, states and outputs."""
+        states = self.settle(inputs, self.no_force(inputs))
+        return inputs, states, self.read(states)
+
+    def no_force(self, inputs: Array) -> Fields:
+        """Zeros for every sample and output."""
+        return jnp.zeros((inputs.shape[0], self.sizes[1]), dtype=self.dtype)
+
+    def slopes(self, states: States) -> tuple[Block, ...]:
+        r"""What every parameter sees of a state: $-\partial_\theta E$, summed over samples."""
+
+        def energy(blocks: tuple[Block, ...]) -> Float[Array, ""]:
+            return -jnp.sum(self.with_blocks(blocks).energy(states))
+
+        return jax.grad(energy)(self.blocks)
+
+    def impedance(self, inputs: Array) -> Float[Array, "samples out out"]:
+        r"""How the outputs of each sample move under forces, $Z = \partial y/\partial f$."""
+        still = jnp.zeros(self.sizes[1], dtype=self.dtype)
+        return jax.vmap(lambda row: jax.jacfwd(self._pushed(row))(still))(inputs)
+
+    def holding(self, inputs: Array, moved: Fields) -> Fields:
+        """The forces that move the outputs by this much from where they are."""
+        return self._balanced(inputs, moved, lambda _force, seen, aim: seen - aim)
+
+    def sprung(self, inputs: Array, moved: Fields, stiffness: ArrayLike) -> Fields:
+        """The forces of springs that pull the outputs towards places this far away."""
+        return self._balanced(
+            inputs, moved, lambda force, seen, aim: force - stiffness * (aim - seen)
+        )
+
+    def _pushed(self, row: Float[Array, "in"]) -> Callable[[Array], Array]:
+        """The outputs of one sample as a function of its forces."""
+        return lambda force: self.read(self.settle(row[None, :], force[None, :]))[0]
+
+    def _balanced(
+        self, inputs: Array, moved: Fields, missing: Callable[[Array, Array, Array], Array]
+    ) -> Fields:
+        """The forces at which nothing is missing, sample by sample."""
+        # In the coordinates of the basis: a system that conserves cannot be pushed every way.
+        basis = jnp.asarray(self.basis(), dtype=self.dtype)
+        fine = 64 * float(jnp.finfo(self.dtype).eps)
+
+        def one(row: Float[Array, "in"], aim: Float[Array, "out"]) -> Float[Array, "out"]:
+            pushed = self._pushed(row)
+            still = jnp.zeros(basis.shape[1], dtype=self.dtype)
+            start = pushed(jnp.zeros_like(aim))
+
+            def amiss(force: Array, _: None = None) -> Array:
+                return missing(force, basis.T @ (pushed(basis @ force) - start), basis.T @ aim)
+
+            # One step of Newton's method is exact where outputs are linear in the forces.
+            force = -jnp.linalg.solve(jax.jacfwd(amiss)(still), amiss(still))
+            if not self.linear:
+                finder = optx.Newton(rtol=fine, atol=fine)
+                force = optx.root_find(amiss, finder, force, max_steps=STEPS).value
+            return basis @ force
+
+        return jax.vmap(one)(inputs, moved)

@@ -1,0 +1,60 @@
+"""What only the budgets study draws: random laws, errors of responses, noise, flips, wide trials."""
+
+import numpy as np
+
+from whorl import _construct, schedule
+from whorl.ground.streams import stream
+from whorl.study.draws import COLUMNS, ORDER, TASK, TURNS
+from whorl.task import drawn
+
+STRUCTURAL, LAW, ERROR, NOISE, FLIPS, WIDE = range(10, 16)
+
+
+def structural_layers(seed: int, trial: int, depth: int, spread: float, floor: float) -> np.ndarray:
+    """A network with Dirichlet columns and a uniform share, (depth, 3, 3)."""
+    rows = stream(seed, trial, STRUCTURAL, depth).dirichlet(np.full(3, spread), (depth, 3))
+    return np.swapaxes((1 - floor) * rows + floor / 3, 1, 2)
+
+
+def orthogonal(seed: int, trial: int, size: int) -> np.ndarray:
+    """A random rotation of so many directions, by the invariant measure."""
+    basis, triangle = np.linalg.qr(stream(seed, trial, LAW, size).standard_normal((size, size)))
+    basis = basis * np.where(np.diag(triangle) < 0, -1.0, 1.0)
+    basis[:, 0] *= np.sign(np.linalg.det(basis))
+    return basis
+
+
+def error(seed: int, trial: int, size: int) -> np.ndarray:
+    """The error of a known response, in units of its relative size."""
+    return stream(seed, trial, ERROR, size).standard_normal((size, size))
+
+
+def noise(seed: int, trial: int, updates: int, size: int) -> np.ndarray:
+    """Errors of the residuals that are read, in units of the noise, (updates, size)."""
+    return stream(seed, trial, NOISE, size).standard_normal((updates, size))
+
+
+def turns(seed: int, trial: int, updates: int) -> np.ndarray:
+    """A fair sense for every update."""
+    return schedule.fair_turns(updates, stream(seed, trial, TURNS))
+
+
+def flips(seed: int, trial: int, updates: int, frequency: float) -> np.ndarray:
+    """A sense that flips now and then."""
+    return schedule.flipping_turns(updates, frequency, stream(seed, trial, FLIPS))
+
+
+def wide(
+    seed: int, trial: int, width: int, concentration: float, epochs: int
+) -> tuple[np.ndarray, ...]:
+    """Inputs, targets and order of a wide trial: the vertices and three mixtures."""
+    shown = drawn(width, width, stream(seed, trial, WIDE, TASK), concentration=concentration)
+    return *shown, schedule.permuted(width + 3, epochs, stream(seed, trial, WIDE, ORDER))
+
+
+def wide_layers(
+    seed: int, trial: int, depth: int, beta: float, width: int, floor: float
+) -> np.ndarray:
+    """A network of any width with columns softmax(beta z) and a uniform share."""
+    logits = stream(seed, trial, WIDE, COLUMNS, depth).standard_normal((depth, width, width))
+    return _construct.columns(beta * logits, np.ones((width, width), dtype=bool), floor)

@@ -1,0 +1,616 @@
+r"""Circuits: conductances on the edges of any graph, and nonlinear elements among them.
+
+A current $i = g\,\varphi(u)$ flows through every edge, where $u$ is its voltage drop and $g > 0$ its
+conductance, the trainable parameter. A resistor has $\varphi(u) = u$; other elements have a rising
+$\varphi$ of their own with $\varphi(0) = 0$. Kirchhoff's laws make the co-content
+$\Theta = \sum g\,\Phi(u)$, with $\Phi' = \varphi$, stationary: for resistors, half the dissipated power.
+
+| drive | inputs | read | outputs | the force that pushes an output |
+|---|---|---|---|---|
+| voltages | voltages of the sources | voltages | voltages of the outputs | a current fed into it |
+| currents | currents fed into the sources | currents | currents into the outputs, which are grounded | a voltage below ground |
+
+Currents that are fed in and read out again at grounded outputs are conserved, unless there is
+another ground. The way back is the circuit itself, driven by forces at its outputs: the slope of an
+edge is the product of its current per conductance, $\varphi(u)$, and of the drop that the forces
+cause there. Small circuits are solved by a dense Cholesky factor, large ones by SciPy's sparse LU,
+circuits with nonlinear elements by Levenberg and Marquardt's method with implicit derivatives.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, cast
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optimistix as optx
+from jax.typing import ArrayLike
+from jaxtyping import Array, Float, Int
+from scipy.sparse import csc_matrix, csgraph
+from scipy.sparse.linalg import splu
+
+from whorl import _check, geometry, simplex
+from whorl._check import Numbers
+from whorl.geometry import Block, Geometry, Positive, block
+from whorl.registry import systems
+from whorl.settling import STEPS, Settling, States
+from whorl.system import Blocks, Fields, Trace
+
+DENSE = 256  # free nodes up to which a dense factor is faster than a sparse one
+BEYOND = 60.0  # thermal voltages, behind which a diode is continued by its tangent
+ROOM = 1.380649e-23 * 300.15 / 1.602176634e-19  # volts: the thermal voltage at 27 degrees Celsius
+MOBILITIES = {
+    "flat": geometry.uniform,
+    "logarithmic": geometry.logarithmic,
+    "proportional": geometry.proportional,
+}
+WORDS = ("voltages", "currents")
+MOST = 10**7  # nodes
+NODES, SHARES = np.polynomial.legendre.leggauss(32)
+Drops = Float[Array, "samples _edges"]
+Law = Callable[[Array], Array]
+
+
+class Element(eqx.Module):
+    """What a nonlinear edge does: its current per conductance, a rising function of its drop."""
+
+    @abstractmethod
+    def current(self, drop: Array) -> Array:
+        r"""The current per conductance $\varphi(u)$, element by element."""
+
+    def content(self, drop: Array) -> Array:
+        r"""The co-content per conductance $\Phi(u) = \int_0^u \varphi$, by Gauss's rule."""
+        places = jnp.asarray((NODES + 1) / 2, dtype=drop.dtype)
+        shares = jnp.asarray(SHARES / 2, dtype=drop.dtype)
+        return (
+            self.current(jnp.expand_dims(drop, -1) * places.reshape((1,) * drop.ndim + (-1,)))
+            @ shares
+        ) * drop
+
+
+class Characteristic(Element):
+    """A rising function of the user's, with the value 0 at 0."""
+
+    law: Law = eqx.field(static=True)
+
+    def current(self, drop: Array) -> Array:
+        return self.law(drop)
+
+
+class Diode(Element):
+    r"""Shockley's law $\varphi(u) = v\,(e^{u/v} - 1)$, $v$ being `thermal`, the thermal voltage times
+    the ideality.
+
+    The conductance of its edge is that at zero drop: the saturation current is $g v$. Current flows
+    from the first node of the edge to the second. Behind 60 thermal voltages, where no diode is
+    any more, the law is continued by its tangent.
+
+    Examples:
+        >>> round(float(wh.Diode(0.025).current(jnp.array(0.025))), 6)
+        0.042957
+    """
+
+    thermal: float = eqx.field(static=True)
+
+    def __init__(self, thermal: float = ROOM) -> None:
+        self.thermal = _check.number("thermal", thermal, above=0.0)
+
+    def current(self, drop: Array) -> Array:
+        top, over = self._parts(drop)
+        return self.thermal * (jnp.expm1(top) + jnp.exp(top) * over)
+
+    def content(self, drop: Array) -> Array:
+        top, over = self._parts(drop)
+        inside = jnp.expm1(top) - top
+        return self.thermal**2 * (inside + jnp.expm1(top) * over + jnp.exp(top) * over**2 / 2)
+
+    def _parts(self, drop: Array) -> tuple[Array, Array]:
+        size = drop / self.thermal
+        top = jnp.minimum(size, BEYOND)
+        return top, size - top
+
+
+@systems.register("circuit")
+class Circuit(Settling):
+    """Conductances on the edges of a graph, driven at some nodes and read at others.
+
+    Args:
+        edges: Two different nodes per edge, `(edges, 2)`; several edges may join the same two.
+        conductances: One positive number per edge, in siemens.
+        sources: Nodes that the inputs drive, one per input.
+        outputs: Nodes that are read, one per output.
+        ground: Nodes at zero volts besides grounded outputs.
+        drive: "voltages" holds the sources at the inputs, "currents" feeds the inputs into them;
+            one word, or one per source.
+        read: "voltages" reads the outputs' voltages, "currents" grounds the outputs and reads what
+            flows into them.
+        mobility: How a conductance answers a slope: "flat", "logarithmic", "proportional", or your
+            own function of the conductances, positive and entry by entry.
+        elements: Edges that are no resistors, by number: `Diode(...)`, or your own rising function
+            of the drop with the value 0 at 0, in JAX.
+        rates: How fast conductances may move, one number or one per edge; 0 freezes an edge.
+
+    Raises:
+        ValueError: Where a node is not joined to a node of known voltage, or a value does not fit.
+
+    Examples:
+        >>> divider = wh.Circuit([[0, 1], [1, 2]], [1.0, 3.0], sources=[0], outputs=[1], ground=[2])
+        >>> print(wh.predict(divider, [[1.0]]))
+        [[0.25]]
+    """
+
+    # Edges are data, so that one compiled program serves all circuits of one size.
+    edges: Int[Array, "_edges 2"]
+    rates: Float[Array, "_edges"]
+    nodes: int = eqx.field(static=True)
+    sources: tuple[int, ...] = eqx.field(static=True)
+    sinks: tuple[int, ...] = eqx.field(static=True)  # the nodes that are read
+    ground: tuple[int, ...] = eqx.field(static=True)
+    drive: tuple[str, ...] = eqx.field(static=True)
+    reading: str = eqx.field(static=True)
+    mobility: Law = eqx.field(static=True)
+    elements: tuple[tuple[Element, tuple[int, ...]], ...] = eqx.field(static=True)
+    conductances: Float[Array, "_edges"] = block(Positive(geometry.uniform))
+
+    def __init__(
+        self,
+        edges: Numbers,
+        conductances: Numbers,
+        *,
+        sources: Sequence[int],
+        outputs: Sequence[int],
+        ground: Sequence[int] = (),
+        drive: str | Sequence[str] = "voltages",
+        read: str = "voltages",
+        mobility: str | Law = "flat",
+        elements: Mapping[int, Element | Law] | None = None,
+        rates: Numbers = 1.0,
+    ) -> None:
+        seen = _edges(edges)
+        self.edges, self.nodes = jnp.asarray(seen, dtype=jnp.int32), 1 + int(seen.max())
+        self.conductances = _check.array("conductances", conductances, 1)
+        _sized("conductances", self.conductances, len(seen))
+        Positive().check("conductances", self.conductances)
+        self.sources, self.sinks, self.ground = _roles(self.nodes, sources, outputs, ground)
+        self.drive, self.reading = _drives(drive, len(self.sources)), _word("read", read)
+        self.mobility = _mobility(mobility)
+        self.elements = _elements(elements or {}, len(self.edges))
+        self.rates = _rates(rates, self.conductances)
+        _refuse_floating(self.nodes, seen, self.held)
+
+    @property
+    def held(self) -> tuple[int, ...]:
+        """Nodes of known voltage: sources, grounds and grounded outputs, in this order."""
+        driven = [self.sources[number] for number in self._columns("voltages")]
+        return (*driven, *self.ground, *(self.sinks if self.reading == "currents" else ()))
+
+    @property
+    def free(self) -> tuple[int, ...]:
+        """Nodes whose voltages settle."""
+        return tuple(sorted(set(range(self.nodes)) - set(self.held)))
+
+    @property
+    def conserves(self) -> bool:
+        """Whether all that is fed in comes out at the outputs."""
+        fed = all(word == "currents" for word in self.drive)
+        return fed and self.reading == "currents" and not self.ground
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Number of sources and number of outputs."""
+        return len(self.sources), len(self.sinks)
+
+    @property
+    def geometries(self) -> tuple[Geometry, ...]:
+        """Positive numbers with the circuit's mobility."""
+        return (Positive(self.mobility),)
+
+    @property
+    def block_rates(self) -> tuple[ArrayLike, ...]:
+        """One rate per edge."""
+        return (self.rates,)
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """Sums over edges into nodes, and over nodes."""
+        return len(self.sources), len(self.edges), self.nodes, len(self.sinks)
+
+    @property
+    def linear(self) -> bool:
+        """Whether all edges are resistors."""
+        return not self.elements
+
+    def basis(self) -> Float[np.ndarray, "out e"]:
+        """All directions, or the zero-sum ones where currents are conserved."""
+        return simplex.tangent_basis(len(self.sinks)) if self.conserves else np.eye(len(self.sinks))
+
+    # How it settles.
+
+    def settle(self, inputs: Array, force: Fields) -> States:
+        """The voltages of all nodes, `(samples, nodes)`."""
+        held, fed = self._bounds(inputs, force)
+        if self.linear:
+            return self._solved(self.conductances, held, fed)
+        return _relaxed(self, held, fed)
+
+    def read(self, states: States) -> Fields:
+        """Voltages of the outputs, or currents into them."""
+        if self.reading == "voltages":
+            return states[:, self.sinks]
+        return self._arriving(self._flowing(self._drops(states)))
+
+    def energy(self, states: States) -> Float[Array, "samples"]:
+        """The co-content; the content, which is its negative here, where currents are read."""
+        drops = self._drops(states)
+        contents = self._piecewise(drops, drops**2 / 2, lambda one: one.content)
+        return self._sign * (contents @ self.conductances)
+
+    # The ways forward and back, on the circuit of small signals around the state.
+
+    def forward(self, trace: Trace, velocities: Blocks) -> Fields:
+        """How the outputs move: a conductance that rises feeds a current around its edge."""
+        drops = self._drops(trace[1])
+        extra = self._currents(drops) * velocities[0][None, :]
+        small = self._small(drops)
+        fed = -self._leaving(extra)
+        moved = self._signals(small, jnp.zeros((len(extra), len(self.held)), extra.dtype), fed)
+        if self.reading == "voltages":
+            return moved[:, self.sinks]
+        return self._arriving(extra + small * self._drops(moved))
+
+    def back(self, trace: Trace, potential: Fields) -> tuple[Block, ...]:
+        """The slope of an edge: its current per conductance times the drop that forces cause."""
+        drops = self._drops(trace[1])
+        held, fed = self._bounds(jnp.zeros_like(trace[0]), potential)
+        pushed = self._drops(self._signals(self._small(drops), held, fed))
+        return (-self._sign * jnp.sum(self._currents(drops) * pushed, axis=0),)
+
+    # What these are made of.
+
+    @property
+    def _sign(self) -> float:
+        return 1.0 if self.reading == "voltages" else -1.0
+
+    @property
+    def _ends(self) -> tuple[Array, Array]:
+        return self.edges[:, 0], self.edges[:, 1]
+
+    def _bounds(self, inputs: Array, force: Fields) -> tuple[Array, Array]:
+        """Voltages of the held nodes and currents fed into all nodes, for every sample."""
+        rows = inputs.shape[0]
+        ground = jnp.zeros((rows, len(self.ground)), dtype=self.dtype)
+        by_voltage, by_current = self._columns("voltages"), self._columns("currents")
+        grounded = [-force] if self.reading == "currents" else []
+        fed = jnp.zeros((rows, self.nodes), dtype=self.dtype)
+        fed = fed.at[:, [self.sources[number] for number in by_current]].add(inputs[:, by_current])
+        if self.reading == "voltages":
+            fed = fed.at[:, self.sinks].add(force)
+        return jnp.concatenate([inputs[:, by_voltage], ground, *grounded], axis=1), fed
+
+    def _columns(self, word: str) -> list[int]:
+        """The inputs that are voltages, or currents."""
+        return [number for number, one in enumerate(self.drive) if one == word]
+
+    def _drops(self, states: States) -> Drops:
+        first, second = self._ends
+        return states[:, first] - states[:, second]
+
+    def _leaving(self, currents: Drops) -> States:
+        """The sum of the currents that leave every node."""
+        first, second = self._ends
+        nothing = jnp.zeros((currents.shape[0], self.nodes), dtype=currents.dtype)
+        return nothing.at[:, first].add(currents).at[:, second].add(-currents)
+
+    def _arriving(self, currents: Drops) -> Fields:
+        return -self._leaving(currents)[:, self.sinks]
+
+    def _piecewise(self, drops: Drops, usual: Drops, act: Callable[[Element], Law]) -> Drops:
+        """What resistors do, except at the edges of other elements."""
+        for element, where in self.elements:
+            usual = usual.at[:, where].set(act(element)(drops[:, where]))
+        return usual
+
+    def _currents(self, drops: Drops) -> Drops:
+        """Currents per conductance."""
+        return self._piecewise(drops, drops, lambda one: one.current)
+
+    def _flowing(self, drops: Drops) -> Drops:
+        """Currents."""
+        return self.conductances[None, :] * self._currents(drops)
+
+    def _small(self, drops: Drops) -> Float[Array, "rows _edges"]:
+        """Conductances for small signals, one row per sample; one row in all where it is linear."""
+        if self.linear:
+            return self.conductances[None, :]
+
+        def slope(element: Element) -> Law:
+            return lambda at: jax.jvp(element.current, (at,), (jnp.ones_like(at),))[1]
+
+        return self.conductances[None, :] * self._piecewise(drops, jnp.ones_like(drops), slope)
+
+    def _signals(self, small: Float[Array, "rows _edges"], held: Array, fed: Array) -> States:
+        """Voltages of the linear circuit with these conductances."""
+        if self.linear:
+            return self._solved(small[0], held, fed)
+
+        def one(row: Array, bound: Array, into: Array) -> Array:
+            return self._solved(row, bound[None, :], into[None, :])[0]
+
+        return jax.vmap(one)(small, held, fed)
+
+    def _solved(self, conductances: Float[Array, "edges"], held: Array, fed: Array) -> States:
+        """Voltages of a linear circuit, from those of its held nodes and the currents fed in."""
+        known = jnp.zeros((held.shape[0], self.nodes), dtype=self.dtype)
+        known = known.at[:, self.held].set(held)
+        if not self.free:
+            return known
+        needed = (fed - self._leaving(conductances[None, :] * self._drops(known)))[:, self.free]
+        found = _laplace_solve(self, conductances, needed.T).T
+        return known.at[:, self.free].set(found)
+
+    # To and from graphs.
+
+    @classmethod
+    def from_networkx(
+        cls,
+        graph: Any,
+        *,
+        sources: Sequence[Hashable],
+        outputs: Sequence[Hashable],
+        ground: Sequence[Hashable] = (),
+        **options: Any,
+    ) -> "Circuit":
+        """The circuit of a networkx graph, whose nodes are given by their labels.
+
+        Args:
+            graph: Any graph of networkx; the attribute `conductance` of an edge is 1 if left out.
+            sources: Labels of the driven nodes.
+            outputs: Labels of the nodes that are read.
+            ground: Labels of nodes at zero volts.
+            **options: What else `Circuit` takes.
+
+        Returns:
+            The circuit; its nodes are numbered in the order of `graph.nodes`.
+
+        Examples:
+            >>> import networkx as nx
+            >>> ladder = wh.Circuit.from_networkx(nx.path_graph("abc"), sources="a", outputs="b", ground="c")
+            >>> print(wh.predict(ladder, [[1.0]]))
+            [[0.5]]
+        """
+        number = {label: place for place, label in enumerate(graph.nodes)}
+        roles = {"sources": sources, "outputs": outputs, "ground": ground}
+        for name, labels in roles.items():
+            if strange := [label for label in labels if label not in number]:
+                raise ValueError(
+                    f"{name} must be nodes of the graph, but {_check.shown(strange[0])} is not"
+                )
+        found = [(number[a], number[b], about) for a, b, about in graph.edges(data=True)]
+        return cls(
+            [(a, b) for a, b, _ in found],
+            [about.get("conductance", 1.0) for *_, about in found],
+            **{name: [number[label] for label in labels] for name, labels in roles.items()},
+            **options,
+        )
+
+    def to_networkx(self) -> Any:
+        """A `networkx.MultiGraph` with the attribute `conductance` on every edge.
+
+        Examples:
+            >>> divider = wh.Circuit([[0, 1], [1, 2]], [1.0, 3.0], sources=[0], outputs=[1], ground=[2])
+            >>> divider.to_networkx().edges(data="conductance")
+            MultiEdgeDataView([(0, 1, 1.0), (1, 2, 3.0)])
+        """
+        import networkx as nx
+
+        graph = nx.MultiGraph()
+        graph.add_nodes_from(range(self.nodes))
+        ends = np.asarray(self.edges).tolist()
+        for (first, second), size in zip(ends, np.asarray(self.conductances), strict=True):
+            graph.add_edge(first, second, conductance=float(size))
+        return graph
+
+
+# Compiled here, because most who ask for a state do not compile by themselves.
+@eqx.filter_jit
+def _relaxed(circuit: Circuit, held: Float[Array, "samples held"], fed: States) -> States:
+    """Voltages by a root finder, which starts at the answer of the conductances at zero drop."""
+    free, scale = jnp.asarray(circuit.free), jnp.max(circuit.conductances)
+    fine = 256 * float(jnp.finfo(circuit.dtype).eps)
+    finder = optx.LevenbergMarquardt(rtol=fine, atol=fine)
+    known = circuit._solved(circuit.conductances, held, fed)
+    if not circuit.free:
+        return known
+
+    def one(start: Float[Array, "nodes"], into: Float[Array, "nodes"]) -> Float[Array, "nodes"]:
+        def unbalanced(voltages: Array, _: None) -> Array:
+            drops = circuit._drops(start.at[free].set(voltages)[None, :])
+            leaving = circuit._leaving(circuit._flowing(drops))[0]
+            return (leaving - into)[free] / scale
+
+        found = optx.root_find(unbalanced, finder, start[free], max_steps=STEPS)
+        return start.at[free].set(found.value)
+
+    return jax.vmap(one)(known, fed)
+
+
+def _laplace_solve(
+    circuit: Circuit, conductances: Float[Array, "edges"], needed: Float[Array, "free samples"]
+) -> Float[Array, "free samples"]:
+    """Voltages of the free nodes that carry the needed currents away, all else at zero volts."""
+    free = jnp.asarray(circuit.free)
+
+    def product(voltages: Array) -> Array:
+        states = jnp.zeros((voltages.shape[1], circuit.nodes), dtype=voltages.dtype)
+        states = states.at[:, free].set(voltages.T)
+        return circuit._leaving(conductances[None, :] * circuit._drops(states))[:, free].T
+
+    solver = _dense if len(circuit.free) <= DENSE else _sparse
+    solve = solver(circuit, jax.lax.stop_gradient(conductances))
+    return jax.lax.custom_linear_solve(
+        product, needed, lambda _, right: solve(right), symmetric=True
+    )
+
+
+def _dense(circuit: Circuit, conductances: Float[Array, "edges"]) -> Law:
+    """Solve by a Cholesky factor of the Laplacian of the free nodes."""
+    rows, columns, values = _entries(*circuit._ends, conductances)
+    empty = jnp.zeros((circuit.nodes, circuit.nodes), dtype=conductances.dtype)
+    free = np.array(circuit.free)
+    factor = jax.scipy.linalg.cho_factor(empty.at[rows, columns].add(values)[free][:, free])
+    return lambda right: jax.scipy.linalg.cho_solve(factor, right)
+
+
+def _sparse(circuit: Circuit, conductances: Float[Array, "edges"]) -> Law:
+    """Solve by SciPy's sparse LU, on the host and in double precision."""
+    size, free = (circuit.nodes, circuit.nodes), list(circuit.free)
+
+    def solve(edges: Any, known: Any, right: Any) -> np.ndarray:
+        first, second = np.asarray(edges).T
+        rows, columns, values = _entries(first, second, np.asarray(known, dtype=float))
+        # The matrix is symmetric and diagonally dominant: it needs no pivots.
+        factor = splu(
+            csc_matrix((values, (rows, columns)), shape=size)[free][:, free],
+            permc_spec="MMD_AT_PLUS_A",
+            diag_pivot_thresh=0.0,
+            options={"SymmetricMode": True},
+        )
+        return factor.solve(np.asarray(right, dtype=float)).astype(right.dtype)
+
+    def called(right: Array) -> Array:
+        shape = jax.ShapeDtypeStruct(right.shape, right.dtype)
+        given = (circuit.edges, conductances, right)
+        return jax.pure_callback(solve, shape, *given, vmap_method="sequential")
+
+    return called
+
+
+def _entries(first: Any, second: Any, sizes: Any) -> tuple[Any, Any, Any]:
+    """Rows, columns and values whose sum is the Laplacian, in NumPy or in JAX."""
+    join = np.concatenate if isinstance(sizes, np.ndarray) else jnp.concatenate
+    rows, columns = join([first, second, first, second]), join([first, second, second, first])
+    return rows, columns, join([sizes, sizes, -sizes, -sizes])
+
+
+# The doors.
+
+
+def _edges(edges: Any) -> np.ndarray:
+    seen = _check.numpy("edges", edges)
+    if seen.ndim != 2 or seen.shape[1] != 2 or seen.shape[0] == 0:
+        raise ValueError(f"edges must have shape (edges, 2), but their shape is {seen.shape}")
+    if seen.dtype.kind not in "iu" or (seen < 0).any() or (seen >= MOST).any():
+        raise ValueError(
+            f"edges must hold node numbers from 0 to {MOST - 1}, but they hold "
+            f"{_check.shown(seen.ravel()[:4].tolist())}"
+        )
+    for number, (first, second) in enumerate(seen.tolist()):
+        if first == second:
+            raise ValueError(
+                f"edges must join two different nodes, but edge {number} joins {first} to itself"
+            )
+    return seen
+
+
+def _roles(nodes: int, *given: Any) -> tuple[tuple[int, ...], ...]:
+    names = ("sources", "outputs", "ground")
+    roles = []
+    for name, value in zip(names, given, strict=True):
+        listed = _check.listed(name, value)
+        roles.append(tuple(_check.index(f"each of {name}", one, nodes) for one in listed))
+    for name, role in zip(names[:2], roles, strict=False):
+        if not role:
+            raise ValueError(f"{name} must name at least one node, but it is empty")
+    every = [node for role in roles for node in role]
+    if twice := [node for node in every if every.count(node) > 1]:
+        raise ValueError(
+            f"sources, outputs and ground must be different nodes, but node {twice[0]} is there "
+            "twice"
+        )
+    return tuple(roles)
+
+
+def _word(name: str, word: Any) -> str:
+    if word not in WORDS:
+        raise ValueError(
+            f"{name} must be one of {', '.join(WORDS)}, but it is {_check.shown(word)}"
+        )
+    return word
+
+
+def _drives(drive: Any, sources: int) -> tuple[str, ...]:
+    words = (drive,) * sources if isinstance(drive, str) else tuple(_check.listed("drive", drive))
+    if len(words) != sources:
+        raise ValueError(
+            f"drive must be one word or one per source, {sources}, but it has {len(words)}"
+        )
+    return tuple(_word("drive", word) for word in words)
+
+
+def _mobility(mobility: Any) -> Law:
+    if isinstance(mobility, str) and mobility in MOBILITIES:
+        return MOBILITIES[mobility]
+    if isinstance(mobility, str) or not callable(mobility):
+        raise ValueError(
+            f"mobility must be one of {', '.join(MOBILITIES)} or a function, but it is "
+            f"{_check.shown(mobility)}"
+        )
+    return cast(Law, mobility)
+
+
+def _elements(given: Any, edges: int) -> tuple[tuple[Element, tuple[int, ...]], ...]:
+    found: dict[Element, list[int]] = {}
+    for number, element in dict(given).items():
+        place = _check.index("each edge of elements", number, edges)
+        if not isinstance(element, Element):
+            if not callable(element):
+                raise ValueError(
+                    "elements must be Diode(...) or rising functions, but that of edge "
+                    f"{place} is {_check.shown(element)}"
+                )
+            element = Characteristic(cast(Law, element))
+        _refuse_falling(place, element)
+        found.setdefault(element, []).append(place)
+    return tuple((element, tuple(places)) for element, places in found.items())
+
+
+def _refuse_falling(place: int, element: Element) -> None:
+    drops = jnp.linspace(-1.0, 1.0, 65)
+    values = np.asarray(element.current(drops))
+    if values.shape != drops.shape or not np.isfinite(values).all():
+        raise ValueError(
+            f"elements must give one finite current per drop, but that of edge {place} does not"
+        )
+    falls = (np.diff(values) < 0).any() or not values[-1] > values[0]
+    if falls or abs(values[32]) > 1e-9 * np.abs(values).max():
+        raise ValueError(
+            f"elements must rise with the drop and be 0 at 0, but that of edge {place} does not"
+        )
+
+
+def _rates(rates: Any, conductances: Array) -> Float[Array, "edges"]:
+    given = _check.numbers("rates", rates, least=0.0)
+    if given.ndim:
+        _sized("rates", given, conductances.shape[0])
+    return jnp.broadcast_to(given, conductances.shape).astype(conductances.dtype)
+
+
+def _sized(name: str, values: Array, edges: int) -> None:
+    if values.shape != (edges,):
+        raise ValueError(
+            f"{name} must have one number per edge, {edges}, but their shape is {values.shape}"
+        )
+
+
+def _refuse_floating(nodes: int, edges: np.ndarray, held: Sequence[int]) -> None:
+    """Every voltage must follow from known ones."""
+    graph = csc_matrix((np.ones(len(edges)), tuple(edges.T)), shape=(nodes, nodes))
+    _, part = csgraph.connected_components(graph, directed=False)
+    lost = np.flatnonzero(~np.isin(part, part[list(held)]))
+    if lost.size:
+        raise ValueError(
+            "every node must be joined to a node of known voltage (a driven source, a ground or a "
+            f"grounded output), but node {lost[0]} is not"
+        )

@@ -1,0 +1,163 @@
+"""Netlists: read, written, refused, and compared with ngspice where it is installed."""
+
+import re
+import shutil
+import subprocess
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import whorl as wh
+
+DIVIDER = "divider\nV1 a 0 1\nR1 a b 1k\nR2 b 0 3k\n.print v(b)\n.end"
+
+
+def drawn(seed):
+    """A random circuit with resistors, diodes in every second, voltages and currents."""
+    draws = np.random.default_rng(seed)
+    nodes = (6, 11)[seed // 2 % 2]
+    edges = [(node, int(draws.integers(node))) for node in range(1, nodes)]
+    while len(edges) < 2 * nodes:
+        one, other = map(int, draws.integers(nodes, size=2))
+        if one != other:
+            edges.append((one, other))
+    sizes = 1e-3 * np.exp(draws.standard_normal(len(edges)))
+    elements = {}
+    if seed % 2:
+        # The tree stays resistive, so that no node hangs on a diode that blocks.
+        thermal = 1.5 * wh.systems.circuit.ROOM
+        elements = {edge: wh.Diode(thermal) for edge in range(2 * nodes - 3, 2 * nodes)}
+        sizes[-3:] = 10.0 ** draws.uniform(-12, -8, 3) / thermal
+    circuit = wh.Circuit(
+        edges,
+        sizes,
+        sources=[1, 2],
+        outputs=[nodes - 2, nodes - 1],
+        ground=[0],
+        drive=["voltages", "currents"],
+        read="currents" if seed // 4 % 2 else "voltages",
+        elements=elements,
+    )
+    # No diode may be driven beyond 60 thermal voltages, where ours is continued by its tangent.
+    reach = 1.5 if elements else 5.0
+    return circuit, np.array([[draws.uniform(-reach, reach), 1e-3 * draws.uniform(-5, 5)]])
+
+
+# ngspice has the constants of CODATA 2014; whorl those of 2018, which are exact.
+THEIRS = 1.38064852e-23 * 300.15 / 1.6021766208e-19
+
+
+def spice(text):
+    """The operating point that ngspice prints, in the order of the netlist."""
+    text = text.replace("N=1.5", f"N={1.5 * wh.systems.circuit.ROOM / THEIRS!r}")
+    wanted = re.findall(r"[vi]\([^)]*\)", text.splitlines()[-2])
+    deck = text.removesuffix(".end").replace(".print", "*")
+    deck += (
+        "\n.options gmin=1e-18 reltol=1e-9 abstol=1e-16 vntol=1e-12\n.control\nset numdgt=12\nop\n"
+    )
+    deck += "".join(f"print {one}\n" for one in wanted) + ".endc\n.end\n"
+    done = subprocess.run(
+        ["ngspice", "-b"], input=deck, capture_output=True, text=True, check=False
+    )
+    said = dict(re.findall(r"^([vi]\([^)]*\)) = (\S+)", done.stdout, flags=re.M))
+    return np.array([float(said[one]) for one in wanted])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("ngspice") is None, reason="ngspice is not installed")
+@pytest.mark.parametrize("seed", range(50))
+def test_ngspice_finds_the_same_operating_point(seed):
+    circuit, inputs = drawn(seed)
+    theirs, ours = spice(wh.to_netlist(circuit, inputs)), np.asarray(wh.predict(circuit, inputs))[0]
+    # Its iterations stop at a billionth of the largest voltage.
+    largest = float(np.abs(circuit.settle(jnp.asarray(inputs), jnp.zeros((1, 2)))).max())
+    scale = largest if circuit.reading == "voltages" else largest * 1e-2
+    np.testing.assert_allclose(ours, theirs, rtol=1e-8, atol=1e-8 * scale)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_circuit_comes_back_from_its_netlist(seed):
+    circuit, inputs = drawn(seed)
+    again, same = wh.from_netlist(wh.to_netlist(circuit, inputs))
+    np.testing.assert_array_equal(inputs, same)
+    assert (again.drive, again.reading) == (circuit.drive, circuit.reading)
+    np.testing.assert_allclose(
+        wh.predict(again, same), wh.predict(circuit, inputs), rtol=1e-9, atol=1e-12
+    )
+
+
+def test_a_netlist_means_what_spice_means():
+    text = """ladder of both kinds
+* a comment
+V1 a gnd DC 2 ; held
+I1 b 0 1m
+R1 a
++ b 1K
+r2 B 0 0.5meg
+Vm c 0 0
+R3 b c 2e3ohm
+.print i(vm)
+.op
+.end
+this is not read"""
+    circuit, inputs = wh.from_netlist(text)
+    np.testing.assert_array_equal(inputs, [[2.0, -1e-3]])
+    middle = (2.0 / 1e3 - 1e-3) / (1 / 1e3 + 1 / 0.5e6 + 1 / 2e3)
+    assert float(wh.predict(circuit, inputs)[0, 0]) == pytest.approx(middle / 2e3, rel=1e-13)
+
+
+def spoilt(old, new):
+    return DIVIDER.replace(old, new)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (spoilt("1k", "-1k"), "line 3 must hold a positive resistance, but it is -1000"),
+        (spoilt("1k", "1e999"), "line 3 must"),
+        (spoilt("1k", "0"), "line 3 must hold a positive resistance, but it is 0"),
+        (spoilt("1k", "k"), "line 3 must hold a number, but it is 'k'"),
+        (spoilt("R1 a b", "R1 a a"), "line 3 must join two different nodes, but both are a"),
+        (spoilt("R1 a b 1k", "R1 a b"), "line 3 must hold a name, two nodes and a value"),
+        (spoilt("R1 a b 1k", "Q1 a b 1k"), "line 3 must begin with R, V, I, D, .model, .print or"),
+        (spoilt("V1 a 0 1", "V1 a b 1"), "line 2 must have one end at node 0"),
+        (spoilt("V1 a 0 1", "V1 z 0 1"), "line 2 must drive a node of a line R or D, but z is on"),
+        (
+            spoilt("R1 a b 1k", "D1 a b dm"),
+            "line 3 must name a model of the netlist, but it is 'dm'",
+        ),
+        (spoilt("R1", ".model x D(RS=1)\nR1"), "line 3 must give IS and N only, but it gives rs"),
+        (spoilt("R1", ".model x D(IS=0)\nR1"), "line 3 must give positive IS and N"),
+        (spoilt("R1", ".model x NPN(IS=1)\nR1"), r"line 3 must be a model D\(IS=... N=...\)"),
+        (spoilt("v(b)", "v(z)"), "line 5 must print nodes of the netlist, but z is none"),
+        (spoilt("v(b)", "i(v1)"), "line 5 must print currents of sources of 0 volts"),
+        (spoilt("v(b)", "v(b) i(v1)"), "must print voltages or currents, but it prints both"),
+        (spoilt(".print v(b)\n", ""), "the netlist must say what is read"),
+        (spoilt("R2 b 0 3k", ".include /etc/passwd"), "line 4 must begin with R, V, I, D"),
+        ("title\n+ R1 a b 1", "line 2 must continue a line, but there is none before it"),
+        ("title only", "the netlist must have a line R or D, but it has none"),
+        (3, "text must be a netlist of at most"),
+    ],
+)
+@pytest.mark.usefixtures("as_users_call_it")
+def test_a_bad_netlist_is_refused_in_one_sentence(text, message):
+    with pytest.raises(ValueError, match=message) as refusal:
+        wh.from_netlist(text)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.usefixtures("as_users_call_it")
+def test_what_spice_has_no_line_for_is_not_written():
+    circuit = wh.Circuit(
+        [[0, 1], [1, 2]],
+        [1.0, 1.0],
+        sources=[0],
+        outputs=[1],
+        ground=[2],
+        elements={1: lambda drop: drop**3 + drop},
+    )
+    with pytest.raises(ValueError, match="elements must be resistors and diodes to be written"):
+        wh.to_netlist(circuit, [[1.0]])
+    with pytest.raises(ValueError, match="inputs must be one row, but there are 2"):
+        wh.to_netlist(wh.from_netlist(DIVIDER)[0], [[1.0], [2.0]])
