@@ -1,5 +1,6 @@
 """A policy sees scores and answers with a step and an amount."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -152,3 +153,40 @@ def test_a_policy_of_ones_own_is_a_few_lines(problem):
 def test_a_bad_policy_is_refused_in_one_sentence(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_a_policys_own_number_may_differ_from_pair_to_pair(problem):
+    class Slow(wh.Policy):
+        """Take a share of the native step, never turn."""
+
+        share: jax.Array
+        numbers = (*wh.Policy.numbers, "share")
+
+        def decide(self, view: View) -> wh.Decision:
+            step = self.share * envelope(self.scale, view.system, view.straight)
+            return wh.Decision(step, jnp.zeros_like(step))
+
+    net, task = problem
+    base = wh.native(0.2)
+    fields = (base.scale, base.omega, base.gate, base.law)
+    data = {"inputs": task.inputs, "targets": task.targets}
+    plan = {"schedule": np.array([[0, 1], [0, 1]]), "turns": np.ones((2, 2), dtype=int)}
+    many = wh.train_many(
+        wh.stack([net, net]),
+        *(np.stack([rows, rows]) for rows in data.values()),
+        policy=Slow(*fields, jnp.array([0.25, 1.0])),
+        **plan,
+    )
+    gaps = [
+        wh.train(
+            net,
+            **data,
+            policy=Slow(*fields, jnp.array(share)),
+            schedule=plan["schedule"][0],
+            turns=plan["turns"][0],
+        ).gap
+        for share in (0.25, 1.0)
+    ]
+    np.testing.assert_allclose(many.gap, gaps, rtol=0, atol=1e-15)
+    with pytest.raises(ValueError, match=r"share must be one number, or one for each of 2 pairs"):
+        Slow(*fields, jnp.ones(3)).check(6, 2, 2)

@@ -1,12 +1,12 @@
-r"""Policies: how far to step, and how much to turn (Sec.
+r"""Policies: how far to step, and how much to turn.
 
-VII C of the paper; its envelope and its curvature gate).
-
-A policy sees the scores before an update and answers with a step and an amount of turning: that is
-the whole contract. The step of any applied score $u$ is bounded by the envelope $\eta = s / \max(1,
-\max_i u_i - \min_i u_i)$, the range being the largest within a column. `native` never turns and
-takes the full envelope of the reciprocal score. `step_matched` always keeps room for a turn of
-either sense, `adaptive` only where it takes one. Policies that look ahead are in `foresight`.
+Section VII C of the paper, with its envelope and its curvature gate. A policy sees the scores
+before an update and answers with a step and an amount of turning: that is the whole contract. The
+step of any applied score $u$ is bounded by the envelope
+$\eta = s / \max(1, \max_i u_i - \min_i u_i)$, the range being the largest within a column. `native`
+never turns and takes the full envelope of the reciprocal score. `step_matched` always keeps room
+for a turn of either sense, `adaptive` only where it takes one. Policies that look ahead are in
+`foresight`.
 
 To write a policy of your own, subclass `Policy` and give `decide`.
 """
@@ -31,15 +31,6 @@ from whorl.system import Block, Blocks, Fields, System
 from whorl.turn import zero_sum
 
 Scores = tuple[Block, ...]
-
-
-NUMBERS = (
-    ".scale",
-    ".omega",
-    ".law.alpha",
-    ".law.omega",
-    ".law.base",
-)  # what may differ from pair to pair of an ensemble
 
 
 class View(eqx.Module):
@@ -112,6 +103,10 @@ class Policy(eqx.Module):
     omega: Float[Array, "..."]
     gate: Gate = eqx.field(static=True)
     law: Rotational
+    # fields, or fields of fields, that may be rows with one number per pair of an ensemble; a
+    # policy
+    # with numbers of its own adds their names
+    numbers: ClassVar[tuple[str, ...]] = ("scale", "omega", "law.alpha", "law.omega", "law.base")
     # whether `Decision.choice` says something, so that an ensemble keeps it
     chooses: ClassVar[bool] = True
     # the name under which the kernels of `fast` know this very class; None for those they do not
@@ -137,7 +132,7 @@ class Policy(eqx.Module):
         """Refuse a run that this policy was not made for; `pairs` is None for a single one."""
         del samples, updates
         for path, leaf in jax.tree_util.tree_leaves_with_path(self):
-            if _is_row(path, leaf) and leaf.shape != (pairs,):
+            if self._is_row(path, leaf) and leaf.shape != (pairs,):
                 name = jax.tree_util.keystr(path).rpartition(".")[2]
                 wanted = (
                     "one number"
@@ -153,8 +148,8 @@ class Policy(eqx.Module):
             order: The samples that are shown, `(pairs, updates)`.
 
         Returns:
-            A table of numbers, `(pairs, numbers)`: scale, omega and leak, if any. More where a kernel asks
-            for more.
+            A table of numbers, `(pairs, numbers)`: scale, omega and leak, if any. More where a
+            kernel asks for more.
         """
         leak = self.law.base.mu if isinstance(self.law.base, Leaky) else 0.0
         numbers = (self.scale, self.omega, leak)
@@ -162,12 +157,13 @@ class Policy(eqx.Module):
 
     def per_pair(self) -> Any:
         """Which arrays have a leading axis for the pairs of an ensemble: a tree of booleans."""
-        return jax.tree_util.tree_map_with_path(_is_row, self)
+        return jax.tree_util.tree_map_with_path(self._is_row, self)
 
-
-def _is_row(path: Any, leaf: Any) -> bool:
-    """Whether a leaf of a policy is a number that is given once per pair."""
-    return jax.tree_util.keystr(path).startswith(NUMBERS) and eqx.is_array(leaf) and leaf.ndim > 0
+    def _is_row(self, path: Any, leaf: Any) -> bool:
+        """Whether a leaf is a number that is given once per pair."""
+        field = jax.tree_util.keystr(path) + "."
+        named = field.startswith(tuple(f".{name}." for name in self.numbers))
+        return named and eqx.is_array(leaf) and leaf.ndim > 0
 
 
 class Native(Policy):
@@ -331,7 +327,8 @@ def native(scale: Numbers, *, law: Rotational | None = None) -> Native:
     """The reciprocal learner every other policy is compared with.
 
     Args:
-        scale: The step scale s of the envelope, above 0; in `train_many` one number, or one per pair.
+        scale: The step scale s of the envelope, above 0; in `train_many` one number, or one per
+            pair.
         law: What makes the scores; `rotational(base=leaky(0.1))` if left out.
 
     Returns:
@@ -356,10 +353,12 @@ def step_matched(
     had to fit.
 
     Args:
-        scale: The step scale s of the envelope, above 0; in `train_many` one number, or one per pair.
+        scale: The step scale s of the envelope, above 0; in `train_many` one number, or one per
+            pair.
         omega: The amount of turning, at least 0.
         gate: When to turn: "curvature", "always", "never", or a function from `View` to a boolean.
-        law: What makes the scores; `rotational(base=leaky(0.1))` if left out. Curvature gates on it.
+        law: What makes the scores; `rotational(base=leaky(0.1))` if left out. Curvature gates on
+            it.
 
     Returns:
         The policy.
@@ -385,11 +384,13 @@ def adaptive(
     per pair.
 
     Args:
-        scale: The step scale s of the envelope, above 0; in `train_many` one number, or one per pair.
+        scale: The step scale s of the envelope, above 0; in `train_many` one number, or one per
+            pair.
         omega: The amount of turning, at least 0.
-        gate: When to turn: "curvature" (local ratio above one), "always", "never", or a function from
-            `View` to a boolean.
-        law: What makes the scores; `rotational(base=leaky(0.1))` if left out. Curvature gates on it.
+        gate: When to turn: "curvature" (local ratio above one), "always", "never", or a function
+            from `View` to a boolean.
+        law: What makes the scores; `rotational(base=leaky(0.1))` if left out. Curvature gates on
+            it.
 
     Returns:
         The policy.

@@ -1,11 +1,9 @@
-r"""Coupled trajectories: a nonreciprocal and a native learner from one start (Sec.
+r"""Coupled trajectories: a nonreciprocal and a native learner from one start.
 
-VI and Appendix C).
-
-Both see the same data in the same order under the same turn schedule and step rule; one follows a
-policy, the other never turns. One compiled loop makes the updates. Memory does not grow with their
-number unless a record of them is asked for. A learner that would leave the interior stops: the pair
-stays where it was, and the result says at which update.
+Section VI and Appendix C of the paper. Both see the same data in the same order under the same turn
+schedule and step rule; one follows a policy, the other never turns. One compiled loop makes the
+updates. Memory does not grow with their number unless a record of them is asked for. A learner that
+would leave the interior stops: the pair stays where it was, and the result says at which update.
 """
 
 from typing import Any
@@ -86,10 +84,12 @@ def train(
         system: What learns.
         inputs: One row per sample, `(samples, in)`.
         targets: One row per sample, `(samples, out)`.
-        policy: What the nonreciprocal learner follows: `native`, `step_matched`, `adaptive`, your own.
+        policy: What the nonreciprocal learner follows: `native`, `step_matched`, `adaptive`, your
+            own.
         epochs: Passes over the samples, where `schedule` is a word.
         seed: Of order and turns: a whole number or a NumPy generator.
-        schedule: "permuted" (a fresh order every epoch), "fixed", or a row of sample numbers, `(updates,)`.
+        schedule: "permuted" (a fresh order every epoch), "fixed", or a row of sample numbers,
+            `(updates,)`.
         turns: The sense of each turn, +1 or -1, `(updates,)`; drawn fair from the seed if left out.
         flip: Whether to reverse all turns: the second replicate of a handedness pair.
         record: Whether to keep what happened at every update.
