@@ -100,6 +100,7 @@ def test_no_digit_is_lost_near_a_vertex_whatever_the_width(width, distance):
             assert (np.abs(ours - wanted).max(axis=0) < 1e-13 * np.abs(wanted).max()).all()
 
 
+@pytest.mark.slow
 def test_the_jet_of_one_sample_keeps_its_digits_near_a_vertex():
     law = wh.rotational(base=wh.leaky(0.1))
     narrow, broad = (near_a_vertex(width, 1e-6) for width in (127, 128))
@@ -277,6 +278,7 @@ def test_the_derivative_is_that_of_the_dense_law_past_the_rank_too(name):
     assert ours == pytest.approx(differences(along(LAWS[name])), rel=1e-5)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "make", [wh.leaky, lambda mu: wh.spectral(lambda x: 1 / (x + mu))], ids=["leaky", "spectral"]
 )
@@ -303,6 +305,7 @@ def test_the_leaky_law_is_differentiated_forward_and_twice():
     )
 
 
+@pytest.mark.slow
 def test_a_derivative_that_krylov_does_not_have_is_refused_in_one_sentence():
     ours = along(wh.krylov(LAWS["fading"]))
     with pytest.raises(

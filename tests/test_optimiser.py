@@ -79,7 +79,7 @@ def test_reciprocal_is_the_native_learner_under_the_direct_law():
     )
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("single", [True, False], ids=["one sample", "a batch of one"])
 def test_rotational_is_the_learner_that_always_turns(single):
     # Senses alternate from +1 unless told otherwise.

@@ -29,6 +29,7 @@ LAWS = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("depth", "rows"), [(1, slice(None)), (2, slice(None)), (2, slice(3, 4)), (4, slice(None))]
 )

@@ -301,7 +301,7 @@ def test_the_native_policy_has_an_empty_account():
     assert float(pair.ledger.gap) == 0.0
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "policy",
     [wh.native(0.2), wh.rollout(0.2, horizon=1, actions=steps(1.0, 0.5))],
