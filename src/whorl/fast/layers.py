@@ -166,13 +166,11 @@ def swept(
     return carry, made[::-1] if reverse else made
 
 
-def spread_out(layer: Array, weight: Array) -> Array:
-    """W without its last row and column: minus the off-diagonal entries, and the rest from them."""
-    shared = keep(product_transposed(layer[..., :-1, :, :] * weight[..., None, :, :], layer))
-    size = layer.shape[-3]
-    itself = np.eye(size - 1, size, dtype=bool)[:, :, None]
-    apart = jnp.where(itself, 0.0, shared)
-    return jnp.where(itself[:, :-1], total(apart, -2)[..., :, None, :], -apart[..., :, :-1, :])
+def apart(layer: Array, inner: Array) -> tuple[Array, Array]:
+    """P times `inner` without its diagonal, and what its rows sum to."""
+    itself = np.eye(layer.shape[-3], dtype=bool)[:, :, None]
+    off = keep(jnp.where(itself, 0.0, product(layer, inner)))
+    return off, keep(total(off, -2))
 
 
 def forward(
@@ -184,11 +182,13 @@ def forward(
         (flow, k), (p, rate) = carry, layer
         push = flow if rate is None else rate * flow
         if needed:
-            w = spread_out(p, push * flow)
+            weight = push * flow
+            # The diagonal of K is minus the sum of its row, and meets that of diag(d) here.
+            inner = (weight if k is None else k[1] + weight)[..., :, None, :]
+            inner = -inner * jnp.swapaxes(p, -3, -2)
             if k is not None:
-                a = reduced(p)
-                w = w + product_transposed(keep(product(a, k)), a)
-            k = keep(w)
+                inner = inner + product_transposed(k[0], p)
+            k = apart(p, keep(inner))
         return (keep(acted(p, flow)), k), (flow, push)
 
     # No response reaches the first layer, so that it stands before the loop.
@@ -198,6 +198,9 @@ def forward(
     (flow, k), (seen, *behind) = swept(body, (x, None), [alone, *looped, *others])
     for _ in looped:
         seen = jax.tree.map(lambda *parts: jnp.concatenate(parts), seen, behind.pop(0))
+    if k is not None:
+        itself = np.eye(k[0].shape[-2], dtype=bool)[:-1, :-1, None]
+        k = jnp.where(itself, -k[1][..., :-1, None, :], k[0][..., :-1, :-1, :])
     return flow, k, [seen, *behind]
 
 
@@ -266,19 +269,23 @@ def bending(layers: Groups, local: Local) -> Array:
     (Eqs. 23, 27, B1, B2).
     """
 
-    def centred(p: Array, field: Array) -> Array:
-        rough = field[..., :, None, :] - total(p * field[..., :, None, :], -3)[..., None, :, :]
-        rough = keep(rough)
-        # What the scores still average to is the error of the average: near a vertex all of it.
-        return rough - total(p * rough, -3)[..., None, :, :]
+    def averaged(p: Array, field: Array) -> Array:
+        return total(p * field[..., :, None, :], -3)
 
     def body(carry: tuple, layer: tuple) -> tuple[tuple, None]:
         (value, first), (p, flow, push, q, f) = carry, layer
-        apart, slope = keep((centred(p, q), centred(p, f)))
-        moving = keep(p * apart)
+        means = keep((averaged(p, q), averaged(p, f)))
+        # Not kept: each sum below reads the layer once and makes these anew.
+        apart, slope = (
+            field[..., :, None, :] - mean[..., None, :, :]
+            for field, mean in zip((q, f), means, strict=True)
+        )
+        moving = p * apart
         bend = total(moving * apart * slope, -3) * push * push
         value = value + total(flow * bend, -2)
-        moved = acted(moving, push * flow)
+        # What the scores still average to is the error of the average: near a vertex all of it.
+        left = keep(total(moving, -3) * push * flow)
+        moved = acted(moving, keep(push * flow)) - acted(p, left)
         tilt = total(moving * slope, -3) * push
         value = value + 2 * total(first * tilt, -2)
         if p.shape[-2] > 1:
