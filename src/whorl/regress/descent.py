@@ -1,38 +1,46 @@
 r"""The optimum of a convex loss over columns on the simplex, with a certificate.
 
-A projected Newton method (Bertsekas 1982). In every column the largest entry is what the others
-give to and take from; the rest are bounded below by zero. Entries near zero that the slope pushes
-further down are held and set to exactly zero; all others take a Newton step together. A held entry
-returns as soon as its slope no longer pushes: that is the optimality condition, so that weights
-vanish and return.
+A projected Newton method (Bertsekas 1982). Slopes $g$ are counted from the mean slope of their
+column, $g_{ij} - \sum_k P_{kj} g_{kj}$, since the mass of a column cannot change. Entries near zero
+that the slope pushes further down are held and set to exactly zero; all others take a Newton step
+together. A held entry returns as soon as its slope no longer pushes: that is the optimality
+condition, so that weights vanish and return.
 
 The second derivative couples no two rows of the layer, only the columns' sums do. With $H_i$ the
 matrix of row $i$ and $\nu$ one multiplier per column, the step solves
 
 $$ H_i d_i = \nu - g_i, \qquad \sum_i d_i = 0, $$
 
-which is one small matrix per row and one for $\nu$. A step that does not lower the loss as promised
-is tried again with more damping; damping falls with the gap, so that the last steps are Newton's.
+which is one small matrix per row and one for $\nu$ (`by_rows`). A single small problem is solved as
+it is written, in one call (`at_once`): there NumPy's calls cost the time, not its arithmetic.
+
+A step is taken where the slope along it has fallen enough (Hager and Zhang 2005): differences of
+slopes keep their digits where those of losses have none left, and need no logarithm. A step that is
+refused is tried again shorter and with more damping; damping falls with every step that is taken,
+so that the last steps are Newton's.
 
 The certificate is the Frank-Wolfe gap $\sum_{ij} P_{ij} (g_{ij} - \min_k g_{kj})$, which bounds the
 distance to the optimum in value from above wherever the loss is convex.
 """
 
 from dataclasses import dataclass, fields, replace
+from functools import cache
 from typing import Any
 
 import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int
+from scipy.linalg import lapack
 
-from whorl.regress.losses import Divergence, Layers, Loss, space
+from whorl.regress.losses import Curves, Divergence, Layers, Loss, space
 
 NEAR = 1e-3  # entries below this may be held at zero
-ENOUGH = 1e-4  # of the promised fall must be kept
+ENOUGH = 0.5  # a step may end going up again by this share of the slope that it began with
 ROUND = 1e-11  # below this a gap that does not fall any more is round-off
 TINY = 1e-300
-MASS = 2.0**-52
 FLAT = 1e-9  # the least damping: half the digits of a singular matrix
+SMALL = 36  # entries of a single layer whose equations are solved in one call
+SWEPT = 32  # parts of the input up to which matrices are inverted without LAPACK
 
 
 @jax.tree_util.register_dataclass
@@ -42,12 +50,11 @@ class Point:
 
     layer: Layers
     seen: Any
-    slope: Layers
-    curve: Any
-    size: Float[Any, "b"]  # the share of the Newton step to try next; 2: all, and zeros are allowed
+    push: Layers  # the slope, counted from the mean of its column
+    curve: Curves
+    size: Float[Any, "b"]  # 4 times the share of a step to try next; up to 1 no entry may vanish
     damping: Float[Any, "b"]
     least: Float[Any, "b"]  # of the damping
-    fallen: Float[Any, "b"]  # how much the last step lowered the loss; 0 if it was not taken
 
 
 @dataclass(frozen=True)
@@ -59,19 +66,14 @@ class Found:
         value: the loss.
         gap: how far above the optimum it is at most.
         steps: Newton steps tried.
-        path: the loss of the first problem before every step and after the last.
+        trail: the layers of a single problem, before every step and after the last.
     """
 
     layer: Float[np.ndarray, "b out in"]
     value: Float[np.ndarray, "b"]
     gap: Float[np.ndarray, "b"]
     steps: Int[np.ndarray, "b"]
-    path: Float[np.ndarray, "_steps"]
-
-
-def gap(layer: Layers, slope: Layers) -> Float[Any, "b"]:
-    """The Frank-Wolfe gap."""
-    return (layer * (slope - slope.min(axis=1, keepdims=True))).sum(axis=(1, 2))
+    trail: list[Float[np.ndarray, "1 out in"]]
 
 
 def minimise(loss: Loss, start: Layers, tol: float = 1e-12, max_iter: int = 200) -> Found:
@@ -83,52 +85,53 @@ def minimise(loss: Loss, start: Layers, tol: float = 1e-12, max_iter: int = 200)
     if isinstance(loss, Divergence) and loss.sample is not None:
         # Most steps are spent far from the optimum, where some of the rows are as good as all.
         start = inside(xp.asarray(minimise(loss.thinned(), start, 1e-5, max_iter).layer), 1e-6)
-    point, left, falls = _begin(loss, start), np.arange(start.shape[0]), []
+    begin, onward = (_begin, step) if xp is np else (_begin_compiled, _step_compiled)
+    point, left, trail = begin(loss, start), np.arange(start.shape[0]), []
     layer, (value, gaps) = np.empty(start.shape), np.empty((2, left.size))
-    steps, idle, least = np.zeros(left.size, dtype=int), np.zeros(left.size), np.inf
+    steps, since, least = np.zeros(left.size, int), np.zeros(left.size), np.full(left.size, np.inf)
     for number in range(max_iter + 1):
-        now = np.asarray(gap(point.layer, point.slope))
-        idle, least = np.where(now < least / 2, 0, idle + 1), np.minimum(now, least)
-        done = (now <= tol) | ((idle > 3) & (now < ROUND)) | (number == max_iter)
-        if done.all() or (done.any() and xp is np):  # a compiled step is made for one shape
-            out, at = left[done], np.asarray(loss.value(point.layer, point.seen))
-            layer[out], value[out] = np.asarray(point.layer)[done], at[done]
-            gaps[out], steps[out] = now[done], number
-            if done.all():
-                break
-            left, least, idle = left[~done], least[~done], idle[~done]
-            loss, point = loss.only(~done), _only(point, ~done)
-        point = step(loss, point) if xp is np else _compiled(loss, point)
-        falls.append(float(point.fallen[0]))
-    path = value[0] + np.cumsum([0.0, *falls[::-1]])[::-1]
-    return Found(layer, value, gaps, steps, path)
+        now = -np.asarray(point.push).min(axis=1).sum(axis=1)  # the gap
+        if len(layer) == 1:
+            trail.append(point.layer)
+        if now.min() <= max(tol, ROUND) or number == max_iter:
+            since, least = np.where(now < least / 2, number, since), np.minimum(now, least)
+            done = (now <= tol) | ((number > since + 3) & (now < ROUND)) | (number == max_iter)
+            if done.all() or (done.any() and xp is np):  # a compiled step is made for one shape
+                out, at = left[done], np.asarray(loss.value(point.layer, point.seen))
+                layer[out], value[out] = np.asarray(point.layer)[done], at[done]
+                gaps[out], steps[out] = now[done], number
+                if done.all():
+                    break
+                left, least, since = left[~done], least[~done], since[~done]
+                loss, point = loss.only(~done), _only(point, ~done)
+        point = onward(loss, point)
+    return Found(layer, value, gaps, steps, trail)
 
 
 def step(loss: Loss, point: Point) -> Point:
-    """One step of every problem, or more damping where it would not lower the loss enough."""
+    """One step of every problem, or more damping where the slope along it has not fallen enough."""
     xp = space(point.layer)
-    to, promised = _moved(point)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        change, noise = loss.change(point.seen, to - point.layer)
-    # Columns sum to one up to round-off, and that alone moves the loss.
-    noise = noise + MASS * abs(point.slope).max(axis=1).sum(axis=1)
-    taken = change <= ENOUGH * promised + noise
-    size = xp.where(taken, 4.0, point.size / 2)
-    factor = xp.where(taken, xp.where(point.size >= 1, 0.1, 1.0), 4.0)
+    to = _moved(point)
+    there = _at(loss, to, point.size, point.damping, point.least)
+    by = (to - point.layer).reshape(to.shape[0], -1)
+    before, after = (xp.vecdot(one.push.reshape(by.shape), by) for one in (point, there))
+    taken = after <= -ENOUGH * before
+    if xp is np and taken.all():
+        grown = np.maximum(point.damping * np.where(point.size > 1, 0.1, 1.0), point.least)
+        return replace(there, size=np.full(len(by), 4.0), damping=grown)
     # Every refusal is a sign of many optima: from then on the nearest is asked for more firmly.
-    least = xp.minimum(point.least * xp.where(taken, 1.0, 2.0), 1e-2)
+    least = xp.where(taken, point.least, xp.minimum(2 * point.least, 1e-2))
+    factor = xp.where(taken, xp.where(point.size > 1, 0.1, 1.0), 4.0)
     damping = xp.clip(point.damping * factor, least, 1e6)
-    if xp is np and not taken.any():
-        none = np.zeros_like(change)
-        return replace(point, size=size, damping=damping, least=least, fallen=none)
-    to = xp.where(taken[:, None, None], to, point.layer)
-    there = loss.seen(to)
-    return Point(
-        to, there, *loss.slopes(there), size, damping, least, xp.where(taken, -change, 0.0)
+    size = xp.where(taken, 4.0, point.size / 2)
+    chosen = (
+        xp.where(taken.reshape(-1, *[1] * (new.ndim - 1)), new, old)
+        for new, old in (
+            (getattr(there, name), getattr(point, name))
+            for name in ("layer", "seen", "push", "curve")
+        )
     )
-
-
-_compiled = jax.jit(step)
+    return Point(*chosen, size, damping, least)
 
 
 def inside(layer: Layers, share: float) -> Layers:
@@ -136,48 +139,114 @@ def inside(layer: Layers, share: float) -> Layers:
     return (1 - share) * layer + share / layer.shape[1]
 
 
-def _begin(loss: Loss, layer: Layers) -> Point:
-    seen = loss.seen(layer)
-    none = space(layer).zeros(layer.shape[0])
-    return Point(layer, seen, *loss.slopes(seen), none + 4, none + FLAT, none + FLAT, none)
-
-
-def _moved(point: Point) -> tuple[Layers, Float[Any, "b"]]:
-    """The columns after the step, and the change of the loss that its slope promises."""
-    xp = space(point.layer)
-    layer, slope, curve = point.layer, point.slope, point.curve
-    out, width = layer.shape[1:]
-    base = np.arange(out)[:, None] == layer.argmax(axis=1)[:, None, :]
-    push = slope - (slope * base).sum(axis=1, keepdims=True)
+def by_rows(curve: Curves, down: Layers, free: Any, right: Layers, damping: Any) -> Layers:
+    r"""The step of the free entries, $H_i d_i = \nu + r_i$, with a sum that makes up for `down`."""
+    xp, eye = space(right), np.eye(right.shape[2], dtype=bool)[None, None]
     bend = xp.diagonal(curve, axis1=-2, axis2=-1)
-    scale = bend.mean(axis=(1, 2))[:, None, None] + TINY
+    most = bend.reshape(len(bend), -1).max(axis=1)[:, None, None]
+    scale = xp.where(free, 1 / xp.sqrt(bend + (1e-9 * most + TINY)), 0.0)
+    scales = scale[..., :, None] * scale[..., None, :]
+    damped = (1 + damping)[:, None, None, None]
+    inverse = _inverse(xp.where(eye, damped, curve * scales)) * scales
+    alone = (inverse @ right[..., None])[..., 0]
+    shared = inverse.sum(axis=1)
+    scale = 1 / xp.sqrt(xp.diagonal(shared, axis1=-2, axis2=-1))
+    scales = scale[..., :, None] * scale[..., None, :]
+    wanted = (alone + down).sum(axis=1)[..., None]
+    multiplier = (_inverse(shared * scales) * scales) @ wanted
+    return alone - (inverse @ multiplier[:, None])[..., 0]
+
+
+def at_once(curve: Curves, down: Layers, free: Any, right: Layers, damping: Any) -> Layers:
+    """The same for a single problem, with all its equations in one matrix."""
+    _, out, width = right.shape
+    frame, places = _frame(out, width)
+    matrix, size = frame.copy(), out * width
+    flat, held = matrix.reshape(-1), (~free).reshape(-1).nonzero()[0]
+    flat[places] = (curve if curve.shape[1] == out else curve.repeat(out, axis=1)).reshape(-1)
+    diagonal = flat[: size * len(matrix) : len(matrix) + 1]
+    diagonal += diagonal * damping[0] + (1e-9 * diagonal.max() + TINY)
+    given = np.concatenate([right.reshape(-1), -down[0].sum(axis=0)])
+    if held.size:
+        matrix[held], given[held], diagonal[held] = 0.0, 0.0, 1.0
+    return lapack.dgesv(matrix, given)[2][:size].reshape(right.shape)
+
+
+@cache
+def _frame(out: int, width: int) -> tuple[np.ndarray, np.ndarray]:
+    """The equations of a layer with nothing in the blocks of its rows, and where those are."""
+    size = out * width
+    sums = np.tile(np.eye(width), (1, out))
+    matrix = np.block([[np.zeros((size, size)), -sums.T], [sums, np.zeros((width, width))]])
+    entry = np.arange(size).reshape(out, width)
+    places = entry[:, :, None] * len(matrix) + entry[:, None, :]
+    return matrix, places.reshape(-1)
+
+
+def _begin(loss: Loss, start: Layers) -> Point:
+    none = space(start).zeros(start.shape[0])
+    return _at(loss, loss.begun(start), none + 4, none + FLAT, none + FLAT)
+
+
+def _at(loss: Loss, layer: Layers, size: Any, damping: Any, least: Any) -> Point:
+    seen = loss.seen(layer)
+    slope, curve = loss.slopes(seen)
+    push = slope - (layer * slope).sum(axis=1, keepdims=True)
+    return Point(layer, seen, push, curve, size, damping, least)
+
+
+_begin_compiled, _step_compiled = jax.jit(_begin), jax.jit(step)
+
+
+def _moved(point: Point) -> Layers:
+    """The columns after the step."""
+    xp = space(point.layer)
+    layer, push, curve = point.layer, point.push, point.curve
     # An entry is held at zero where the slope alone would take it there.
-    fall = push / (bend + 1e-6 * scale)
-    held = (layer <= xp.minimum(fall, NEAR)) & (push > 0)
-    reach = xp.minimum(abs(xp.minimum(layer, fall)).max(axis=(1, 2)), 1.0)[:, None, None]
-    free = ~held
-    both = free[..., :, None] & free[..., None, :]
-    # Of the damping, a part falls with the gap: where the loss is flat it chooses the nearest
-    # of many optima, and does not slow the last steps.
-    damping = point.damping[:, None, None] + reach * 1e-7
-    added = held * scale + damping * (bend + 1e-3 * scale)
-    filled = xp.where(both, curve, 0.0) + added[..., None] * np.eye(width)
-    inverse = xp.where(both, xp.linalg.inv(filled), 0.0)
-    size = point.size[:, None, None]
-    # What held entries give up is shared by all at first. After a refusal it goes to the base,
-    # whose slope they were compared with: that can only lower the loss.
-    down = -layer * held
-    felt = down * (size > 1)
-    alone = -(inverse @ (push[..., None] + curve @ felt[..., None]))[..., 0]
-    shared = xp.linalg.solve(inverse.sum(axis=1), -(alone + felt).sum(axis=1)[..., None])
-    along = down + alone + (inverse @ shared[:, None])[..., 0]
-    least = xp.where(size > 1, 0.0, layer / 10)
-    to = xp.maximum(layer + xp.where(size > 1, size / 4, size) * along, least)
-    over = 1 - to.sum(axis=1, keepdims=True)
-    given = to + over * base
-    # Where the base cannot pay for all that was cut off, everybody does.
-    to = xp.where((given * base).sum(axis=1, keepdims=True) > 0, given, to / (1 - over))
-    return to, (push * (to - layer)).sum(axis=(1, 2))
+    bend = xp.diagonal(curve, axis1=-2, axis2=-1)
+    free = (layer * bend > push) | (layer > NEAR)
+    down = xp.where(free, 0.0, -layer)
+    size, whole = point.size[:, None, None], (point.size > 1)[:, None, None]
+    # What held entries give up is shared by all at first. After a refusal it goes to the column as
+    # it is, whose mean slope they were compared with: that can only lower the loss.
+    right = -push - (curve @ xp.where(whole, down, 0.0)[..., None])[..., 0]
+    down = down - xp.where(whole, 0.0, layer * down.sum(axis=1, keepdims=True))
+    single = xp is np and layer.shape[0] == 1 and layer.size <= SMALL
+    along = down + (at_once if single else by_rows)(curve, down, free, right, point.damping)
+    share, least = xp.where(whole, size / 4, size), xp.where(whole, 0.0, layer / 10)
+    to = xp.maximum(layer + share * along, least)
+    return to / to.sum(axis=1, keepdims=True)
+
+
+def _inverse(matrix: Float[Any, "... in in"]) -> Float[Any, "... in in"]:
+    r"""Inverses of positive definite matrices with a diagonal of ones.
+
+    Every pivot is swept once. With $u$ its column less one at the pivot $a$, a sweep is $A - uu^
+    \mathsf{T}/a$ less two at the pivot, and all sweeps together make $-A^{-1}$. For many small
+    matrices that is far less work than calls of LAPACK.
+    """
+    size = matrix.shape[-1]
+    if size > SWEPT:
+        return space(matrix).linalg.inv(matrix)
+    units, twos = (space(matrix).asarray(one) for one in _units(size, matrix.ndim - 2))
+
+    def sweep(k: Any, matrix: Any) -> Any:
+        column = matrix[..., k] - units[k]
+        row = column / matrix[..., k, k, None]
+        return matrix - column[..., :, None] * row[..., None, :] - twos[k]
+
+    if space(matrix) is not np:
+        return -jax.lax.fori_loop(0, size, sweep, matrix)
+    for k in range(size):
+        matrix = sweep(k, matrix)
+    return -matrix
+
+
+@cache
+def _units(size: int, before: int) -> tuple[np.ndarray, np.ndarray]:
+    """Unit vectors with some axes before their own, and twice their products with themselves."""
+    units = np.eye(size).reshape(size, *[1] * before, size)
+    return units, 2 * units[..., :, None] * units[..., None, :]
 
 
 def _only(point: Point, keep: Bool[np.ndarray, "b"]) -> Point:

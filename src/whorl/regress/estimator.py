@@ -388,7 +388,8 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             _check.count("max_iter", self.max_iter),
         )
         self.layers_, self.gap_ = [found.layer[0]], float(found.gap[0])
-        self.n_iter_, self.loss_path_ = max(int(found.steps[0]), 1), found.path
+        path = [float(posed.value(layer, posed.seen(layer))[0]) for layer in found.trail]
+        self.n_iter_, self.loss_path_ = max(int(found.steps[0]), 1), np.array(path)
         self._warn(tol)
 
     def _search(self, rows: tuple[Rows, Rows, np.ndarray]) -> None:

@@ -26,8 +26,8 @@ from jaxtyping import Float, Int
 
 SAMPLE = 1 << 15  # rows
 BLOCK = 1 << 17  # numbers in a block of products of two inputs: what a cache holds
-ROUND = 2.0**-51  # of sums of a few terms
-GONE = -1 + 1e-12  # a prediction that falls by more than this share has vanished
+LEAST = 1e-150  # a prediction that vanished; its square is still a number
+ROUNDS = 8  # of EM, each of which costs a sixth of a Newton step
 Layers = Float[Any, "b out in"]
 Curves = Float[Any, "b _out in in"]
 
@@ -54,13 +54,9 @@ class Squared:
         """First and second derivative."""
         return seen - self.cross, self.second[:, None]
 
-    def change(self, seen: Layers, by: Layers) -> tuple[Float[Any, "b"], Float[Any, "b"]]:
-        """How much the loss rises by a step, and the round-off of that.
-
-        From the step, and not from two losses, which would cancel.
-        """
-        rise = (by * (seen - self.cross + self.seen(by) / 2)).sum(axis=(1, 2))
-        return rise, ROUND * (abs(by) * self.cross).sum(axis=(1, 2))
+    def begun(self, layer: Layers) -> Layers:
+        """Where a descent may as well begin: here, since a quadratic loss is one step away."""
+        return layer
 
     def value(self, layer: Layers, seen: Layers) -> Float[Any, "b"]:
         """The loss."""
@@ -79,40 +75,40 @@ class Divergence:
     inputs: Float[Any, "in n"]
     targets: Float[Any, "b out n"]  # times the weights of their rows
     constant: Float[Any, "b"]  # the entropy term
+    pairs: Float[Any, "n _pairs"] | None = None  # products of two inputs, where they are few
     sample: Int[Any, "_few"] | None = None  # rows that the second derivative is estimated from
 
     def seen(self, layer: Layers) -> Float[Any, "b out n"]:
         """What the other members share at a layer: the predictions."""
         b, out, width = layer.shape
-        return (layer.reshape(b * out, width) @ self.inputs).reshape(b, out, -1)
+        made = (layer.reshape(b * out, width) @ self.inputs).reshape(b, out, -1)
+        return space(made).maximum(made, LEAST)
 
     def slopes(self, seen: Float[Any, "b out n"]) -> tuple[Layers, Curves]:
         """First and second derivative."""
-        ratio, inputs = _over(self.targets, seen), self.inputs
-        (b, out, n), width = ratio.shape, inputs.shape[0]
-        first = ratio.reshape(b * out, n) @ inputs.T
-        if self.sample is not None:
-            ratio, seen, inputs = (rows[..., self.sample] for rows in (ratio, seen, inputs))
-            ratio = ratio * (n / self.sample.size)
-        second = _gram(inputs, _over(ratio, seen).reshape(b * out, -1))
-        return -first.reshape(b, out, width), second.reshape(b, out, width, width)
+        ratio = self.targets / seen
+        (b, out, n), width = ratio.shape, self.inputs.shape[0]
+        first = -(ratio.reshape(b * out, n) @ self.inputs.T).reshape(b, out, width)
+        if self.sample is None:
+            second = _gram(self.inputs, (ratio / seen).reshape(b * out, n), self.pairs)
+        else:
+            few = (ratio[..., self.sample] / seen[..., self.sample]).reshape(b * out, -1)
+            second = _gram(self.inputs[:, self.sample], few * (n / self.sample.size))
+        return first, second.reshape(b, out, width, width)
 
-    def change(
-        self, seen: Float[Any, "b out n"], by: Layers
-    ) -> tuple[Float[Any, "b"], Float[Any, "b"]]:
-        """How much the loss rises by a step, infinite where a prediction vanishes; its round-off."""
-        xp = space(seen)
-        growth = xp.where(self.targets > 0, self.seen(by) / xp.where(seen > 0, seen, 1.0), 0.0)
-        terms = self.targets * xp.log1p(xp.maximum(growth, -1.0))
-        rise = xp.where((growth < GONE).any(axis=(1, 2)), np.inf, -terms.sum(axis=(1, 2)))
-        return rise, ROUND * (self.targets * abs(growth)).sum(axis=(1, 2))
+    def begun(self, layer: Layers) -> Layers:
+        """Where a descent may as well begin: after some rounds of EM, which cannot go wrong."""
+        for _ in range(ROUNDS):
+            b, out, n = self.targets.shape
+            ratio = (self.targets / self.seen(layer)).reshape(b * out, n)
+            layer = layer * ((ratio @ self.inputs.T).reshape(layer.shape) + LEAST)
+            layer = layer / layer.sum(axis=1, keepdims=True)
+        return layer
 
     def value(self, layer: Layers, seen: Float[Any, "b out n"]) -> Float[Any, "b"]:
         """The loss."""
         del layer
-        xp = space(seen)
-        logs = xp.log(xp.where(self.targets > 0, seen, 1.0))
-        return self.constant - (self.targets * logs).sum(axis=(1, 2))
+        return self.constant - (self.targets * space(seen).log(seen)).sum(axis=(1, 2))
 
     def only(self, which: np.ndarray) -> "Divergence":
         """Some of the problems."""
@@ -123,7 +119,7 @@ class Divergence:
         assert self.sample is not None
         few = self.sample[: max(self.sample.size // 8, 1)]
         grown = self.targets[..., few] * (self.targets.shape[2] / few.size)
-        return replace(self, inputs=self.inputs[:, few], targets=grown, sample=None)
+        return replace(self, inputs=self.inputs[:, few], targets=grown, pairs=None, sample=None)
 
 
 Loss = Squared | Divergence
@@ -154,8 +150,11 @@ def divergence(
     logs = xp.log(xp.where(targets > 0, targets, 1.0)).swapaxes(1, 2)
     # A second derivative need not be exact for the optimum to be: of many rows some are enough.
     few = None if n <= 2 * SAMPLE else np.random.default_rng(0).permutation(n)[:SAMPLE]
-    rows, mass = (xp.asarray(part, order="C") for part in (inputs.T, mass))
-    return Divergence(rows, mass, (mass * logs).sum(axis=(1, 2)), few)
+    rows = inputs.T
+    if xp is np:
+        rows, mass = np.ascontiguousarray(rows), np.ascontiguousarray(mass)
+    pairs = _pairs(rows).T if rows.shape[0] * rows.size <= BLOCK else None
+    return Divergence(rows, mass, (mass * logs).sum(axis=(1, 2)), pairs, few)
 
 
 LOSSES = {"squared": squared, "kl": divergence}
@@ -167,24 +166,24 @@ def _batched(targets: Any, weights: Any) -> tuple[Any, Any]:
     return targets, weights / weights.sum(axis=1, keepdims=True)
 
 
-def _over(above: Any, below: Any) -> Any:
-    """A ratio that is zero where its numerator is."""
-    xp = space(above)
-    return xp.where(above > 0, above / xp.where(below > 0, below, 1.0), 0.0)
-
-
-def _gram(inputs: Float[Any, "in n"], weights: Float[Any, "m n"]) -> Float[Any, "m _pairs"]:
+def _gram(
+    inputs: Float[Any, "in n"], weights: Float[Any, "m n"], pairs: Any = None
+) -> Float[Any, "m _pairs"]:
     """Weighted second moments of the inputs, for many rows of weights at once.
 
-    Each is a product with the products of two inputs, which are made block by block: they never
-    fill more than a cache, and one pass over them serves all weights.
+    Each is a product with the products of two inputs. Where those are not at hand they are made
+    block by block: they never fill more than a cache, and one pass over them serves all weights.
     """
-    xp = space(inputs)
+    if pairs is not None:
+        return weights @ pairs
     width, n = inputs.shape
     length = max(BLOCK // width**2, 1)
-    total = xp.zeros((weights.shape[0], width * width))
+    total = space(inputs).zeros((weights.shape[0], width * width))
     for start in range(0, n, length):
         rows = inputs[:, start : start + length]
-        pairs = (rows[:, None] * rows[None]).reshape(width * width, -1)
-        total = total + weights[:, start : start + length] @ pairs.T
+        total = total + weights[:, start : start + length] @ _pairs(rows).T
     return total
+
+
+def _pairs(rows: Float[Any, "in n"]) -> Float[Any, "_pairs n"]:
+    return (rows[:, None] * rows[None]).reshape(len(rows) ** 2, -1)
