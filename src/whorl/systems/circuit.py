@@ -577,8 +577,10 @@ def _elements(given: Any, edges: int) -> tuple[tuple[Element, tuple[int, ...]], 
 
 
 def _refuse_falling(place: int, element: Element) -> None:
-    drops = jnp.linspace(-1.0, 1.0, 65)
-    values = np.asarray(element.current(drops))
+    # Known numbers, also where the circuit is made inside a compiled program.
+    with jax.ensure_compile_time_eval():
+        drops = jnp.linspace(-1.0, 1.0, 65)
+        values = np.asarray(element.current(drops))
     if values.shape != drops.shape or not np.isfinite(values).all():
         raise ValueError(
             f"elements must give one finite current per drop, but that of edge {place} does not"
