@@ -125,7 +125,7 @@ class AdjointCoupledLearning(Contrast):
     """The gradient of the energy that it takes to hold the outputs at their targets."""
 
     def _limit(self, system: Settling, inputs: Array, residual: Fields) -> tuple[Block, ...]:
-        wanted = jax.lax.stop_gradient(system.outputs(inputs)) + residual
+        wanted = system.outputs(inputs) + residual
 
         def held(blocks: tuple[Block, ...]) -> Float[Array, ""]:
             moved = system.with_blocks(blocks)

@@ -84,8 +84,12 @@ class Diode(Element):
     the ideality.
 
     The conductance of its edge is that at zero drop: the saturation current is $g v$. Current flows
-    from the first node of the edge to the second. Behind 60 thermal voltages, where no diode is
-    any more, the law is continued by its tangent.
+    from the first node of the edge to the second. Behind 60 thermal voltages (1.55 V at 27 degrees
+    Celsius), where the current is $10^{26}$ times that of saturation, the law is continued by its
+    tangent, so that nothing overflows while voltages are sought: no diode is there in the end,
+    unless two ideal sources hold both of its ends. SPICE replaces Shockley's law below minus three
+    thermal voltages by $-v\,(1 + (3v/(eu))^3)$, which is up to 0.4 percent of the saturation
+    current away from it.
 
     Examples:
         >>> round(float(wh.Diode(0.025).current(jnp.array(0.025))), 6)
@@ -233,7 +237,14 @@ class Circuit(Settling):
         held, fed = self._bounds(inputs, force)
         if self.linear:
             return self._solved(self.conductances, held, fed)
-        return _relaxed(self, held, fed)
+        states = _relaxed(self, held, fed)
+        if _check.known(states) and not np.isfinite(states).all():
+            lost = int(np.argmin(np.isfinite(states).all(axis=1)))
+            raise ValueError(
+                f"voltages must settle within {STEPS} steps, but those of sample {lost} do not; "
+                "give elements that stay finite and rise at every drop that the drive can cause"
+            )
+        return states
 
     def read(self, states: States) -> Fields:
         """Voltages of the outputs, or currents into them."""
@@ -430,8 +441,10 @@ def _relaxed(circuit: Circuit, held: Float[Array, "samples held"], fed: States) 
             leaving = circuit._leaving(circuit._flowing(drops))[0]
             return (leaving - into)[free] / scale
 
-        found = optx.root_find(unbalanced, finder, start[free], max_steps=STEPS)
-        return start.at[free].set(found.value)
+        # What does not settle is no number: compiled programs go on, and the caller refuses it.
+        found = optx.root_find(unbalanced, finder, start[free], max_steps=STEPS, throw=False)
+        settled = found.result == optx.RESULTS.successful
+        return start.at[free].set(jnp.where(settled, found.value, jnp.nan))
 
     return jax.vmap(one)(known, fed)
 
@@ -577,8 +590,10 @@ def _elements(given: Any, edges: int) -> tuple[tuple[Element, tuple[int, ...]], 
 
 
 def _refuse_falling(place: int, element: Element) -> None:
-    drops = jnp.linspace(-1.0, 1.0, 65)
-    values = np.asarray(element.current(drops))
+    # Known numbers, also where the circuit is made inside a compiled program.
+    with jax.ensure_compile_time_eval():
+        drops = jnp.linspace(-1.0, 1.0, 65)
+        values = np.asarray(element.current(drops))
     if values.shape != drops.shape or not np.isfinite(values).all():
         raise ValueError(
             f"elements must give one finite current per drop, but that of edge {place} does not"

@@ -63,9 +63,10 @@ class Wiring:
         self.tails, self.heads = ends
         self._key = hash((nodes, sources.tobytes(), sinks, ends.tobytes()))
         self._pack()
-        self.carrying = at = np.flatnonzero(self.live)
+        at = np.flatnonzero(self.live)
         inside = at[self.onto[at] < self.splitting]
-        self.carried = self.off[at], self.onto[at]
+        # The places of edges into sinks.
+        self.last = at[self.onto[at] >= self.splitting]
         # What leaves a node stands on the diagonal, what it hands on below or above it.
         self.pattern = Pattern(
             self.splitting,
@@ -98,6 +99,7 @@ class Wiring:
         # What a node hands to itself it has again at once: such an edge carries nothing anywhere.
         self.live = self.onto != self.off
         self.live[np.setdiff1d(np.arange(room), self.places)] = False
+        self.leading = self.cut(self.onto)
 
     def cut(self, flat: Any) -> list[Any]:
         """One row of numbers for all places as an array per block."""
@@ -364,10 +366,12 @@ class Graph(System):
         return tuple(split * (score - simplex.mean(split, score)) for split, score in parts)
 
     def answer(self, trace: Trace, potential: Fields) -> Fields:
+        if self.solver == "dense":
+            return super().answer(trace, potential)
         # Between two solves on the host little is left to do, and less than to go back and forth.
-        if self.solver != "dense" and _check.known(self, trace, potential):
-            return jnp.asarray(_answer_on_host(self, trace[2], potential), dtype=self.dtype)
-        return super().answer(trace, potential)
+        if _check.known(self, trace, potential):
+            return jnp.asarray(_on_host(self, trace[2], potential), dtype=self.dtype)
+        return _answered(self, trace, potential)
 
     def jet(self, inputs: Flows, scores: Blocks) -> tuple[Fields, Fields, Fields]:
         _, kept, passed, outputs = self.trace(inputs)
@@ -473,33 +477,62 @@ def _packed(wiring: Wiring, shares: Shares) -> tuple[Split, ...]:
     return tuple(map(jnp.asarray, wiring.cut(flat)))
 
 
-def _answer_on_host(graph: Graph, passed: Flows, potential: Fields) -> np.ndarray:
-    """`answer` over edges that carry something, for numbers that are known."""
-    wiring, numbers = graph.wiring, np.concatenate([np.ravel(part) for part in graph.splits])
+@eqx.filter_custom_jvp
+def _answered(graph: Graph, trace: Trace, potential: Fields) -> Fields:
+    """`answer` by one call to the host, from inside any JAX program."""
+
+    def called(*numbers: Any) -> np.ndarray:
+        state, passed, aim = jax.tree.unflatten(shape, numbers)
+        return _on_host(eqx.combine(state, rest), passed, aim).astype(aim.dtype)
+
+    known, rest = eqx.partition(graph, eqx.is_array)
+    flat, shape = jax.tree.flatten((known, trace[2], potential))
+    like = jax.ShapeDtypeStruct(potential.shape, potential.dtype)
+    return jax.pure_callback(called, like, *flat, vmap_method="sequential")
+
+
+@_answered.def_jvp
+def _moved_answer(primals: Any, tangents: Any) -> Any:
+    """Derivatives go through the two solves, one by one."""
+    return eqx.filter_jvp(lambda graph, *at: System.answer(graph, *at), primals, tangents)
+
+
+def _on_host(graph: Graph, passed: Any, potential: Any) -> np.ndarray:
+    """`answer` for numbers that are known, in double precision.
+
+    Along the columns of a block everything about their nodes is at hand. One look-up for where
+    edges lead and one sum over what they bring are all that is left of the graph.
+    """
+    wiring = graph.wiring
+    numbers = np.concatenate([np.ravel(split) for split in graph.splits])
     ready = wiring.pattern.equations(numbers, graph.solver)
-    share, (off, onto) = numbers[wiring.carrying].astype(float), wiring.carried
-    last = np.flatnonzero(onto >= wiring.splitting)
     flows, aims = (np.asarray(rows, dtype=float) for rows in (passed, potential))
-
-    def node_sums(edges: np.ndarray, values: np.ndarray) -> np.ndarray:
-        return np.bincount(edges, values, len(wiring.nodes))
-
-    slopes = np.zeros(len(share))
-    for flow, aim in zip(flows, aims, strict=True):
-        side = node_sums(off[last], share[last] * aim[onto[last] - wiring.splitting])
-        everywhere = np.append(ready.solve(side[: wiring.splitting], True), aim)
-        slopes += flow[off] * (everywhere[onto] - everywhere[off])
-    score = slopes * np.asarray(graph.node_rates, dtype=float)[off]
-    velocity = share * (score - node_sums(off, share * score)[off])
-    answers = []
-    for flow in flows:
-        carried = velocity * flow[off]
-        brought = node_sums(onto, carried)
-        moved = brought - node_sums(off, carried)
-        moved = ready.solve(moved[: wiring.splitting], False)
-        arrived = node_sums(onto[last], share[last] * moved[off[last]])
-        answers.append((brought + arrived)[wiring.splitting :])
-    return np.stack(answers)
+    rates, last = np.asarray(graph.node_rates, dtype=float), wiring.last
+    weight, off, onto = numbers[last].astype(float), wiring.off[last], wiring.onto[last]
+    everywhere = []
+    for aim in aims:
+        side = np.bincount(off, weight * aim[onto - wiring.splitting], wiring.splitting)
+        everywhere.append(np.append(ready.solve(side, True), aim))
+    brought = np.zeros((len(flows), len(wiring.nodes)))
+    for split, group, heads in zip(graph.splits, wiring.groups, wiring.leading, strict=True):
+        share = np.asarray(split, dtype=float)
+        # Two arrays serve all steps: to make one of this size costs as much as to fill it.
+        velocity, room = np.zeros(share.shape), np.empty(share.shape)
+        for flow, fields in zip(flows, everywhere, strict=True):
+            np.take(fields, heads, out=room, mode="clip")
+            room -= fields[group]
+            room *= flow[group] * rates[group]
+            velocity += room
+        velocity -= np.einsum("ij,ij->j", share, velocity)
+        velocity *= share
+        for row, flow in zip(brought, flows, strict=True):
+            np.multiply(velocity, flow[group], out=room)
+            row += np.bincount(heads.ravel(), room.ravel(), len(wiring.nodes))
+            row[group] -= np.sum(room, axis=0)
+    for row in brought:
+        moved = ready.solve(row[: wiring.splitting], False)
+        row += np.bincount(onto, weight * moved[off], len(wiring.nodes))
+    return brought[:, wiring.splitting :]
 
 
 @jax.custom_jvp
