@@ -4,27 +4,11 @@ import numpy as np
 import pytest
 from scipy import linalg
 
-from measured.trials import OTHER, STRAIGHT, stationary
+from measured.trials import OTHER, STRAIGHT, relaxations, stationary
 from whorl import measured
 from whorl.measured import series
 
 TURNING = np.array([[1.0, -1.0], [1.0, 1.0]])
-
-
-def relaxations(loop, rng, *, runs=12, steps=20, noise=0.05, uneven=False):
-    times, states, labels = [], [], []
-    for number in range(runs):
-        gaps = rng.uniform(0.1, 0.3, steps) if uneven else np.full(steps, 0.2)
-        start = 3 * rng.standard_normal(len(loop))
-        times.append(np.cumsum(gaps))
-        states.append([linalg.expm(-loop * time) @ start for time in times[-1]])
-        labels.append(np.full(steps, number))
-    state = np.concatenate(states)
-    return (
-        np.concatenate(times),
-        state + noise * rng.standard_normal(state.shape),
-        np.concatenate(labels),
-    )
 
 
 @pytest.mark.sampled(3)

@@ -18,10 +18,11 @@ from whorl import _check
 from whorl._show import Shown, as_html
 from whorl.measured import series, words
 from whorl.measured.bootstrap import Interval, Intervals
+from whorl.measured.power import Power
 from whorl.measured.reading import array
 from whorl.measured.series import Arrow, Course, Stretch
 from whorl.measured.tables import Table, TableError
-from whorl.measured.turning import Turning
+from whorl.measured.turning import Turning, turning
 from whorl.verdict import Verdict
 
 STATE = re.compile(r"(?:state|output)_(\d+)")
@@ -37,6 +38,7 @@ class Phase:
     course: Course
     verdict: Verdict
     p: float  # of "reciprocal"
+    power: Power | None  # None where there is one state, which cannot turn
     turning: Turning
     intervals: Intervals
     arrow: Arrow | None  # of runs that stay where they are
@@ -68,7 +70,13 @@ class History(Shown):
     @property
     def verdict(self) -> Verdict:
         """The finding in a word: that of the phase that is farthest from reciprocal."""
-        order = (Verdict.TURNS, Verdict.BORDERLINE, Verdict.GRADIENT, Verdict.RECIPROCAL)
+        order = (
+            Verdict.TURNS,
+            Verdict.BORDERLINE,
+            Verdict.GRADIENT,
+            Verdict.INCONCLUSIVE,
+            Verdict.RECIPROCAL,
+        )
         found = {phase.verdict for phase in self.phases}
         return next(word for word in order if word in found)
 
@@ -115,6 +123,7 @@ def follow(
     run: Any = None,
     phase: Any = None,
     alpha: float = 0.05,
+    skew: float = 0.1,
     time_unit: str = "unit time",
     source: str = "",
 ) -> History:
@@ -126,6 +135,8 @@ def follow(
         run: a label per row; without it a run ends where time goes back.
         phase: a label per row, of the task that was on.
         alpha: the chance of a false alarm that is accepted.
+        skew: a skew part, as a share of the loop; where it would hardly be seen, no rejection is
+            inconclusive.
         time_unit: the name of the unit of time, for words only.
         source: where the series came from, for words only.
 
@@ -137,8 +148,9 @@ def follow(
         >>> measured.follow(times, noisy).verdict
         'turns'
     """
-    if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 < alpha < 1:
-        raise ValueError(f"alpha must lie between 0 and 1, but it is {_check.shown(alpha)}")
+    for name, value in (("alpha", alpha), ("skew", skew)):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
+            raise ValueError(f"{name} must lie between 0 and 1, but it is {_check.shown(value)}")
     when, where = array("time", time), array("state", state)
     if (when.ndim, where.ndim) != (1, 2):
         shapes = f"{when.shape} and {where.shape}"
@@ -156,7 +168,7 @@ def follow(
             raise ValueError(
                 f"{name} must have one label per row, {len(when)}, but its shape is {given.shape}"
             )
-    found = _phases(when, where, labels["run"], labels["phase"], alpha)
+    found = _phases(when, where, labels["run"], labels["phase"], alpha, skew)
     areas = _cycles(where, labels["run"], labels["phase"])
     return History(source, found, areas, float(alpha), time_unit)
 
@@ -170,6 +182,7 @@ def read_series(
     path: str | Path,
     *,
     alpha: float = 0.05,
+    skew: float = 0.1,
     time_unit: str | None = None,
     rename: Mapping[str, str] | None = None,
 ) -> History:
@@ -180,6 +193,7 @@ def read_series(
     Args:
         path: A table with a column of time and one column per part of the state.
         alpha: The chance of a false alarm that is accepted.
+        skew: A skew part, as a share of the loop, that would have to be seen.
         time_unit: The name of the unit of time, for words only.
         rename: Names of columns in the file, each with the name that it stands for.
 
@@ -227,6 +241,7 @@ def read_series(
             run=given.get("run"),
             phase=given.get("phase"),
             alpha=alpha,
+            skew=skew,
             time_unit=time_unit or table.units.get("time", "unit time"),
             source=str(path),
         )
@@ -240,9 +255,10 @@ def _phases(
     run: np.ndarray | None,
     phase: np.ndarray | None,
     alpha: float,
+    skew: float,
 ) -> tuple[Phase, ...]:
     if phase is None:
-        return (_phase("", series.runs(time, state, run), alpha),)
+        return (_phase("", series.runs(time, state, run), alpha, skew),)
     both = phase if run is None else np.char.add(np.char.add(run, "\0"), phase)
     stretches = np.split(np.arange(len(time)), np.flatnonzero(both[1:] != both[:-1]) + 1)
     found = []
@@ -250,22 +266,26 @@ def _phases(
         own = [rows for rows in stretches if phase[rows[0]] == name]
         try:
             pieces = [part for rows in own for part in series.runs(time[rows], state[rows])]
-            found.append(_phase(_check.plain(str(name)), pieces, alpha))
+            found.append(_phase(_check.plain(str(name)), pieces, alpha, skew))
         except ValueError as refusal:
             raise ValueError(f"phase {_check.plain(str(name))}: {refusal}") from None
     return tuple(found)
 
 
-def _phase(name: str, found: list[Stretch], alpha: float) -> Phase:
+def _phase(name: str, found: list[Stretch], alpha: float, skew: float) -> Phase:
     course = series.follow(found)
-    verdict, p, spun = series.judged(course, alpha)
+    p, reach, spun = 1.0, None, Turning(1.0, 1.0)
+    if course.rank > 1:
+        p, reach = course.symmetric_p, course.power(size=skew, level=alpha)
+        spun = turning(course.loop, course.influence, course.free)
     spread = series.intervals(course, zero=p > alpha)
     still = series.stationary(found, course) and course.rank > 1 and len(course.left) >= 50
     return Phase(
         name,
         course,
-        verdict,
+        series.judged(course, reach, spun, alpha),
         p,
+        reach,
         spun,
         spread,
         series.arrow(course) if still else None,
@@ -296,6 +316,7 @@ def _headline(history: History) -> str:
     rates = [mode.rotation for mode in phase.intervals.modes]
     return {
         Verdict.RECIPROCAL: "This learner shows no sign of turning.",
+        Verdict.INCONCLUSIVE: "Inconclusive: these series cannot tell whether this learner turns.",
         Verdict.GRADIENT: "This learner follows a gradient in another metric: not reciprocal, and no mode turns.",
         Verdict.TURNS: f"This learner turns, at {max(rate.estimate for rate in rates):.2g} {words.turn_unit(history.time_unit)}.",
     }.get(phase.verdict, "This learner is not reciprocal, and whether it turns is borderline.")
@@ -306,7 +327,7 @@ def _details(history: History, phase: Phase) -> list[tuple[str, str]]:
     decays = [mode.decay for mode in phase.intervals.modes]
     fastest = max((mode.rotation for mode in phase.intervals.modes), key=lambda one: one.estimate)
     given = course.steps
-    even = "even" if np.ptp(given.gap) <= series.EVEN * np.median(given.gap) else "uneven"
+    even = "even" if given.even else "uneven"
     lines = [
         (
             "reciprocal",
@@ -325,6 +346,8 @@ def _details(history: History, phase: Phase) -> list[tuple[str, str]]:
             f"{len(given.now)} steps of {np.median(given.gap):.3g} {unit}, {even}, in {given.units} independent stretches",
         ),
     ]
+    if phase.power is not None:
+        lines.append(("power", words.powerful(phase.power, 0)))
     if phase.arrow is not None:
         lines += _arrow(phase.arrow, unit)
     if phase.aliased:
@@ -374,6 +397,7 @@ def _numbers(phase: Phase) -> dict[str, Any]:
         "phase": phase.name or None,
         "verdict": str(phase.verdict),
         "p": phase.p,
+        "power": words.reach(phase.power, 0) if phase.power else None,
         "p_real": phase.turning.real,
         "p_complex": phase.turning.complex,
         "loop": course.loop.tolist(),
