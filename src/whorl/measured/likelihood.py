@@ -1,6 +1,6 @@
 r"""The exact likelihood of a linear stochastic loop that is measured with noise at any times.
 
-$$ \mathrm{d}x = -R(x-\mu)\,\mathrm{d}t + Q^{1/2}\,\mathrm{d}W, \qquad y_k = x(t_k) + e_k, \qquad
+$$ \mathrm{d}x = (b - Rx)\,\mathrm{d}t + Q^{1/2}\,\mathrm{d}W, \qquad y_k = x(t_k) + e_k, \qquad
 e_k \sim N(0, S), $$
 
 with S diagonal. Over a gap $\Delta$ the state is taken by $\Phi = e^{-R\Delta}$ and gains the
@@ -27,7 +27,7 @@ STEP = 1e-5  # of central differences, with states and times of size one
 FLOOR = 1e-12  # variance that any measurement has, so that exact data have a likelihood
 STEPS = 100  # of a long run that are filtered in one piece; pieces go side by side
 MOST = 200  # steps of the optimiser
-CLOSE = 1e-6  # of the top, in the logarithm of the likelihood: far below what noise decides
+CLOSE = 1e-4  # of the top, in the logarithm of the likelihood: far below what noise decides
 FAINT = 1e-2  # information on the logarithm of any noise: it is known to a factor of e^10
 LOGS = (-14.0, 6.0)  # of the sizes of noise
 
@@ -46,7 +46,7 @@ class Model:
     """Numbers of one loop, or of many with a leading axis."""
 
     loop: Float[np.ndarray, "*many n n"]
-    rest: Float[np.ndarray, "*many n"]
+    push: Float[np.ndarray, "*many n"]  # b, the velocity at zero
     drive: Float[np.ndarray, "*many n n"]  # Q
     noise: Float[np.ndarray, "*many n"]  # the diagonal of S
 
@@ -78,19 +78,20 @@ def innovations(model: Model, given: Paths) -> Iterator[tuple[np.ndarray, np.nda
     left = np.linalg.inv(right)
     driven = left @ model.drive @ left.swapaxes(-1, -2)
     pairs = values[:, :, None] + values[:, None, :]
-    rest, noise = model.rest[:, None], model.noise[:, None]
+    pushed = (left @ model.push[:, :, None])[..., 0]
+    noise = model.noise[:, None]
 
-    def over(gap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The propagator over some gaps and the covariance that the state gains."""
+    def over(gap: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Over some gaps: the propagator, and what the state and its covariance gain."""
         part = gap[None, :, None]
         decay = np.exp(-values[:, None] * part)
         taken = np.real((right[:, None] * decay[:, :, None]) @ left[:, None])
-        scaled = pairs[:, None] * part[..., None]
-        near = np.abs(scaled) < 1e-8
-        whole = np.where(near, 1.0, -np.expm1(-scaled) / np.where(near, 1.0, scaled))
-        inner = driven[:, None] * whole * part[..., None]
-        gained = np.real(right[:, None] @ inner @ right[:, None].swapaxes(-1, -2))
-        return taken, gained
+        ahead = (right[:, None] @ (pushed[:, None] * _lasting(values[:, None], part))[..., None])[
+            ..., 0
+        ]
+        inner = driven[:, None] * _lasting(pairs[:, None], part[..., None])
+        gained = right[:, None] @ inner @ right[:, None].swapaxes(-1, -2)
+        return taken, np.real(ahead), np.real(gained)
 
     even = bool(np.ptp(given.gap[given.there]) <= 1e-12 * given.gap[given.there].max())
     moved = over(given.gap[:1, 0]) if even else None
@@ -98,17 +99,23 @@ def innovations(model: Model, given: Paths) -> Iterator[tuple[np.ndarray, np.nda
     size = given.state.shape[2]
     cover = noise[..., None] * np.eye(size)
     for step in range(given.gap.shape[1]):
-        taken, gained = moved or over(given.gap[:, step])
+        taken, far, gained = moved or over(given.gap[:, step])
         ahead = taken @ cover @ taken.swapaxes(-1, -2) + gained
         whole = ahead + noise[..., None] * np.eye(size)
         seen = given.state[:, step + 1]
-        new = seen - rest - (taken @ (state - rest)[..., None])[..., 0]
+        new = seen - far - (taken @ state[..., None])[..., 0]
         yield new, whole
         inverse = np.linalg.inv(whole)
         # What is known now, without a difference of large numbers.
         state = seen - noise * (inverse @ new[..., None])[..., 0]
         cover = noise[..., None] * (inverse @ ahead)
         cover = (cover + cover.swapaxes(-1, -2)) / 2
+
+
+def _lasting(rate: np.ndarray, gap: np.ndarray) -> np.ndarray:
+    """The integral of exp(-rate t) over a gap, also where the rate is zero."""
+    near = np.abs(rate * gap) < 1e-8
+    return np.where(near, gap, -np.expm1(-rate * gap) / np.where(near, 1.0, rate))
 
 
 def log_density(model: Model, given: Paths) -> Float[np.ndarray, "many"]:
@@ -125,7 +132,7 @@ def _densities(new: np.ndarray, whole: np.ndarray) -> Float[np.ndarray, "many st
 
 
 def unpacked(numbers: Float[np.ndarray, "many p"], size: int) -> Model:
-    """Loop, rest, logarithm of Q and logarithms of S, one after the other."""
+    """Loop, push, logarithm of Q and logarithms of S, one after the other."""
     parts = np.split(numbers, np.cumsum([size**2, size, size * (size + 1) // 2]), axis=1)
     one, other = np.tril_indices(size)
     logs = np.zeros((len(numbers), size, size))

@@ -231,7 +231,7 @@ def _likely(given: Steps, pieces: Sequence[Stretch]) -> Course:
     return Course(
         model.loop[0] / usual,
         moved[:, : size**2].reshape(-1, size, size) / usual,
-        centre + scale * model.rest[0],
+        centre + scale * np.linalg.lstsq(model.loop[0], model.push[0], rcond=1e-12)[0],
         drive,
         scale * np.sqrt(model.noise[0]),
         drive - changed.drive * scale**2 / usual,
@@ -260,11 +260,11 @@ def _starts(paths: likelihood.Paths) -> list[np.ndarray]:
         low = np.linalg.eigvals(phi).real.min()
         phi = phi + max(0.05 - low, 0.0) * np.eye(size)
         loop = -np.real(np.asarray(linalg.logm(phi)))
-        rest = np.linalg.lstsq(np.eye(size) - phi, fitted[:, size], rcond=1e-6)[0]
+        push = np.linalg.lstsq(np.eye(size) - phi, loop @ fitted[:, size], rcond=1e-6)[0]
         misfit = after - known @ fitted.T
         logs = np.log(np.mean(misfit**2, axis=0) / 4 + likelihood.FLOOR)
         drive = np.diag(logs)[np.tril_indices(size)]
-        begun.append(np.concatenate([loop.ravel(), np.clip(rest, -3, 3), drive, logs / 2]))
+        begun.append(np.concatenate([loop.ravel(), push, drive, logs / 2]))
     return begun
 
 
@@ -352,7 +352,7 @@ def effects(course: Course, *, still: bool = False) -> dict[str, float]:
     In a run that stays where it is (`still`), a drift shows in the means of the stretches.
     """
     given, left = course.steps, course.left
-    now = (given.now - course.rest) / given.now.std(axis=0)
+    now = (given.now - given.now.mean(axis=0)) / given.now.std(axis=0)
     late = (given.time - given.time.mean()) / max(np.ptp(given.time), 1e-300)
     lagged = np.zeros_like(left)
     lagged[1:] = np.where((np.diff(given.time) > 0)[:, None], left[:-1], 0.0)
@@ -390,6 +390,9 @@ def effects(course: Course, *, still: bool = False) -> dict[str, float]:
 
 def stationary(found: Sequence[Stretch], course: Course) -> bool:
     """Whether the runs stay where they are: about as far from rest at the end as at the start."""
+    # A run that moves on and on may be said to decay to somewhere far away.
+    if (np.abs(course.rest - course.steps.now.mean(axis=0)) > 3 * course.steps.now.std(axis=0)).any():
+        return False
     first, last = [], []
     for run in found:
         third = max(len(run.time) // 3, 1)
