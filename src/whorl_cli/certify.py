@@ -134,22 +134,12 @@ def call(args: argparse.Namespace) -> int:
         time_unit=args.time_unit.strip() or "unit time",
         seed=args.seed,
     )
-    if args.page is not None:
-        measured.write(finding, args.page)
-    if args.json:
-        _output.say({**finding.to_dict(), "page": args.page})
-    else:
-        _output.line(str(finding))
-        if args.page is not None:
-            _output.line(f"\nThe pictures are in {args.page}.")
-    return finding.verdict.code
+    return _told(args, finding)
 
 
 def _series(args: argparse.Namespace) -> int:
     from whorl import measured
 
-    if args.page is not None:
-        raise ValueError("--page must be left out for a series, which has no page, but it is given")
     unit = args.time_unit.strip()
     named = None if unit in ("", "unit time") else unit
     found = measured.read_series(
@@ -159,10 +149,21 @@ def _series(args: argparse.Namespace) -> int:
         time_unit=named,
         rename=dict(args.rename),
     )
+    return _told(args, found)
+
+
+def _told(args: argparse.Namespace, found: Any) -> int:
+    """Page, words or numbers of what was found, and its exit code."""
+    from whorl import measured
+
+    if args.page is not None:
+        measured.write(found, args.page)
     if args.json:
-        _output.say(found.to_dict())
+        _output.say({**found.to_dict(), "page": args.page})
     else:
         _output.line(str(found))
+        if args.page is not None:
+            _output.line(f"\nThe pictures are in {args.page}.")
     return found.verdict.code
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from whorl import _check
-from whorl._show import Shown, as_html
+from whorl._show import Shown
 from whorl.measured import series, words
 from whorl.measured.bootstrap import Interval, Intervals
 from whorl.measured.power import Power
@@ -44,6 +44,11 @@ class Phase:
     arrow: Arrow | None  # of runs that stay where they are
     effects: dict[str, float]
     aliased: bool
+
+    @property
+    def called(self) -> str:
+        """The phase by its name; empty where there is but one."""
+        return f"Phase {self.name}" if self.name else ""
 
 
 @dataclass(frozen=True, repr=False)
@@ -86,20 +91,22 @@ class History(Shown):
         return self.verdict == Verdict.TURNS
 
     def __str__(self) -> str:
-        lines = [_headline(self)]
+        lines = [headline(self)]
         for phase in self.phases:
             lines.append("")
             if phase.name:
-                lines.append(f"  Phase {phase.name}: {phase.verdict}.")
-            lines += [f"  {name:<11}{text}" for name, text in _details(self, phase)]
+                lines.append(f"  {phase.called}: {phase.verdict}.")
+            lines += [f"  {name:<11}{text}" for name, text in details(self, phase)]
+            lines += [f"  {'note':<11}{text}" for text in notes(self, phase)]
         if self.areas:
             lines += ["", f"  {'area':<11}{_areas(self)}"]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        """The same as a table, under a bar in the colour of the verdict."""
-        bar = f"border-left:.35em solid {self.verdict.colour};padding-left:.5em"
-        return f'<div style="{bar}">{as_html(str(self))}</div>'
+        """Words, tables and pictures, where a notebook shows a finding."""
+        from whorl.measured.page import fragment
+
+        return fragment(self)
 
     def to_dict(self) -> dict[str, Any]:
         """The same for machines."""
@@ -108,7 +115,7 @@ class History(Shown):
             "verdict": str(self.verdict),
             "code": self.verdict.code,
             "colour": self.verdict.colour,
-            "headline": _headline(self),
+            "headline": headline(self),
             "alpha": self.alpha,
             "time_unit": self.time_unit,
             "areas": [words.three(one) for one in self.areas],
@@ -308,7 +315,8 @@ def _cycles(
     return tuple(series.area(piece) for piece in pieces if len(piece) >= 6)
 
 
-def _headline(history: History) -> str:
+def headline(history: History) -> str:
+    """The verdict in one sentence."""
     if len(history.phases) > 1:
         said = ", ".join(f"{phase.name}: {phase.verdict}" for phase in history.phases)
         return f"This learner in each phase: {said}."
@@ -322,7 +330,20 @@ def _headline(history: History) -> str:
     }.get(phase.verdict, "This learner is not reciprocal, and whether it turns is borderline.")
 
 
-def _details(history: History, phase: Phase) -> list[tuple[str, str]]:
+def reason(history: History) -> str:
+    """What the verdict rests on, and the area of the cycles where there are any."""
+    said = []
+    for phase in history.phases:
+        who = f"In phase {phase.name}, that" if phase.name else "That"
+        rejected = "is rejected" if phase.p <= history.alpha else "is not rejected"
+        said.append(f"{who} it is reciprocal {rejected}: p = {phase.p:.2g}.")
+    if history.areas:
+        said.append(f"The area is {_areas(history)}.")
+    return " ".join(said)
+
+
+def details(history: History, phase: Phase) -> list[tuple[str, str]]:
+    """The numbers behind the verdict on a phase, a name and a phrase each."""
     course, unit = phase.course, history.time_unit
     decays = [mode.decay for mode in phase.intervals.modes]
     fastest = max((mode.rotation for mode in phase.intervals.modes), key=lambda one: one.estimate)
@@ -350,19 +371,17 @@ def _details(history: History, phase: Phase) -> list[tuple[str, str]]:
         lines.append(("power", words.powerful(phase.power, 0)))
     if phase.arrow is not None:
         lines += _arrow(phase.arrow, unit)
-    if phase.aliased:
-        lines.append(
-            (
-                "note",
-                "a mode may turn by more than half a cycle between samples, or be lost by then: sample more often",
-            )
-        )
-    lines += [
-        ("note", f"{name} is seen (p = {p:.2g}): one linear loop is not the whole story")
+    return lines
+
+
+def notes(history: History, phase: Phase) -> list[str]:
+    """What the reader should worry about."""
+    lost = "a mode may turn by more than half a cycle between samples, or be lost by then: sample "
+    return [f"{lost}more often"] * phase.aliased + [
+        f"{name} is seen (p = {p:.2g}): one linear loop is not the whole story"
         for name, p in phase.effects.items()
         if p <= history.alpha / len(phase.effects)
     ]
-    return lines
 
 
 def _arrow(arrow: Arrow, unit: str) -> list[tuple[str, str]]:

@@ -391,7 +391,9 @@ def effects(course: Course, *, still: bool = False) -> dict[str, float]:
 def stationary(found: Sequence[Stretch], course: Course) -> bool:
     """Whether the runs stay where they are: about as far from rest at the end as at the start."""
     # A run that moves on and on may be said to decay to somewhere far away.
-    if (np.abs(course.rest - course.steps.now.mean(axis=0)) > 3 * course.steps.now.std(axis=0)).any():
+    if (
+        np.abs(course.rest - course.steps.now.mean(axis=0)) > 3 * course.steps.now.std(axis=0)
+    ).any():
         return False
     first, last = [], []
     for run in found:
