@@ -109,7 +109,7 @@ def unforeseen(axes: Any, course: Course) -> None:
     look: Any = {"color": STRAIGHT, "alpha": 0.6, "markersize": 6, "markeredgewidth": 0}
     axes.plot(order, course.left[::thin], ".", **look)
     axes.set_xlabel("step" if thin == 1 else f"step (every {thin}th shown)")
-    axes.set_ylabel("foretold less seen, per scatter")
+    axes.set_ylabel("seen less foretold, per scatter")
 
 
 def parts(pair: Any, fit: Estimated, lift: np.ndarray, what: str = "output") -> None:

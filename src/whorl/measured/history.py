@@ -175,9 +175,22 @@ def follow(
             raise ValueError(
                 f"{name} must have one label per row, {len(when)}, but its shape is {given.shape}"
             )
+    _check_times(when, labels["run"])
     found = _phases(when, where, labels["run"], labels["phase"], alpha, skew)
     areas = _cycles(where, labels["run"], labels["phase"])
     return History(source, found, areas, float(alpha), time_unit)
+
+
+def _check_times(time: np.ndarray, run: np.ndarray | None) -> None:
+    """Within a run time increases; without labels a run ends where it goes back."""
+    step = np.diff(time)
+    bad = step == 0 if run is None else (step <= 0) & (run[1:] == run[:-1])
+    if bad.any():
+        row = int(np.argmax(bad)) + 1
+        raise ValueError(
+            f"time must increase within a run, but row {row + 1} has {time[row]:g} after "
+            f"{time[row - 1]:g}"
+        )
 
 
 def is_series(names: Sequence[str]) -> bool:
@@ -336,7 +349,13 @@ def reason(history: History) -> str:
     for phase in history.phases:
         who = f"In phase {phase.name}, that" if phase.name else "That"
         rejected = "is rejected" if phase.p <= history.alpha else "is not rejected"
-        said.append(f"{who} it is reciprocal {rejected}: p = {phase.p:.2g}.")
+        second = {
+            Verdict.TURNS: f" So is that its modes decay straight: p = {phase.turning.real:.2g}.",
+            Verdict.GRADIENT: f" So is that a mode turns: p = {phase.turning.complex:.2g}.",
+            Verdict.BORDERLINE: " Its modes meet within the noise.",
+            Verdict.INCONCLUSIVE: f" But {words.powerful(phase.power, 0)}." if phase.power else "",
+        }.get(phase.verdict, "")
+        said.append(f"{who} it is reciprocal {rejected}: p = {phase.p:.2g}.{second}")
     if history.areas:
         said.append(f"The area is {_areas(history)}.")
     return " ".join(said)
@@ -358,7 +377,8 @@ def details(history: History, phase: Phase) -> list[tuple[str, str]]:
         ("decay", " and ".join(words.ranged(one) for one in decays[:4]) + f" per {unit}"),
         (
             "rotation",
-            f"{words.ranged(fastest)} {words.turn_unit(unit)}"
+            f"{words.ranged(fastest)} {words.turn_unit(unit)}; half a cycle per step would be "
+            f"{np.pi / np.median(given.gap):.3g}"
             if fastest.estimate > 0
             else "none in the estimate",
         ),

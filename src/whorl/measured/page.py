@@ -34,6 +34,7 @@ EIGENVALUES = (
 Panel = tuple[str, str, tuple[int, int], Callable[[Any], None]]
 Found = Finding | History
 PHASES = 4  # that have pictures
+EACH = 4  # pictures on a sheet of paper
 FOOT = (
     "Method: weighted least squares on the zero-sum directions, with an offset; that the loop is "
     "symmetric is tested with random signs of independent units, that its eigenvalues are real by "
@@ -261,17 +262,16 @@ def _pdf(finding: Found) -> bytes:
         sheet.text(0.07, 0.955, text, va="top", parse_math=False, **look)
         pages.savefig(sheet)
         panels = _panels(finding)
-        for first in range(0, len(panels), 4):
-            pages.savefig(
-                _sheet(Figure(figsize=PAPER, layout="constrained"), panels[first : first + 4])
-            )
+        for first in range(0, len(panels), EACH):
+            sheet = Figure(figsize=PAPER, layout="constrained")
+            pages.savefig(_sheet(sheet, panels[first : first + EACH]))
     return content.getvalue()
 
 
 def _sheet(sheet: Any, panels: list[Panel]) -> Any:
     """Up to four pictures, each in a part of the sheet with its title and caption."""
-    parts = sheet.subfigures(len(panels), 1, hspace=0.04)
-    for part, (title, caption, shape, draw) in zip(np.atleast_1d(parts), panels, strict=True):
+    parts = sheet.subfigures(EACH, 1, hspace=0.04)
+    for part, (title, caption, shape, draw) in zip(parts, panels, strict=False):
         part.suptitle(title, fontsize=10, weight="bold", color=figures.INK)
         part.supxlabel(caption, fontsize=8, color=figures.INK)
         draw(part.subplots(*shape))

@@ -34,6 +34,7 @@ from whorl.verdict import Verdict
 
 UNITS = 64  # groups of neighbouring steps whose noise is told apart
 LEAST = 18  # steps
+SAME = 1e-13  # variance of a combination of states of size one that is round-off
 EVEN = 1e-3  # steps this much alike, relative to their median, are called even
 ROUND_OFF = 1e-7  # of a loop whose slopes are differences
 TINY = np.finfo(float).tiny
@@ -195,7 +196,8 @@ def follow(found: Sequence[Stretch]) -> Course:
     """Estimate the loop behind some runs."""
     if all(len(run.time) < 3 for run in found):
         raise ValueError(
-            "a run must have at least 3 samples without a gap, but none has: sample more often"
+            "a run must have at least 3 samples without a gap at increasing times, but none has: "
+            "sample more often"
         )
     pieces = _pieces(found)
     given = steps(pieces)
@@ -206,17 +208,31 @@ def follow(found: Sequence[Stretch]) -> Course:
             f"the series must have at least {least} steps between samples, but it has {count}: "
             "record more"
         )
+    _check_states(given)
+    return _likely(given, pieces)
+
+
+def _check_states(given: Steps) -> None:
+    """Every state must move, and by itself."""
     scale = given.now.std(axis=0)
     if (scale <= 1e-12 * np.abs(given.now).max(axis=0)).any():
         flat = int(np.argmin(scale))
         raise ValueError(f"state_{flat + 1} must vary, but it is {given.now[0, flat]:g} throughout")
-    return _likely(given, pieces)
+    values, vectors = np.linalg.eigh(np.corrcoef(given.now.T).reshape(len(scale), -1))
+    if values[0] < SAME:
+        own = [f"state_{at + 1}" for at in np.flatnonzero(np.abs(vectors[:, 0]) > 1e-3)]
+        raise ValueError(
+            f"states must move independently, but {' and '.join(own)} always move together: leave "
+            "one out"
+        )
 
 
 def _likely(given: Steps, pieces: Sequence[Stretch]) -> Course:
     """The most likely loop, from states and times of size one."""
     size = given.now.shape[1]
-    centre, scale, usual = given.now.mean(axis=0), given.now.std(), float(np.median(given.gap))
+    centre, scale = given.now.mean(axis=0), given.now.std(axis=0)
+    usual = float(np.median(given.gap))
+    mixed, both = np.outer(scale, 1 / scale) / usual, np.outer(scale, scale) / usual
     paths = likelihood.paths(
         [(one.state - centre) / scale for one in pieces], [one.time / usual for one in pieces]
     )
@@ -226,15 +242,14 @@ def _likely(given: Steps, pieces: Sequence[Stretch]) -> Course:
     # A fit leaves over less than the noise behind it.
     free = max(len(given.now) - size - 1 - found.numbers.size / size, 1.0)
     moved = own @ likelihood.inverse(found.information, size) * np.sqrt(len(given.now) / free)
-    drive = model.drive[0] * scale**2 / usual
     changed = likelihood.unpacked(found.numbers - moved, size)
     return Course(
-        model.loop[0] / usual,
-        moved[:, : size**2].reshape(-1, size, size) / usual,
+        model.loop[0] * mixed,
+        moved[:, : size**2].reshape(-1, size, size) * mixed,
         centre + scale * np.linalg.lstsq(model.loop[0], model.push[0], rcond=1e-12)[0],
-        drive,
+        model.drive[0] * both,
         scale * np.sqrt(model.noise[0]),
-        drive - changed.drive * scale**2 / usual,
+        (model.drive[0] - changed.drive) * both,
         found.left[paths.there],
         given,
     )
@@ -352,6 +367,8 @@ def effects(course: Course, *, still: bool = False) -> dict[str, float]:
     In a run that stays where it is (`still`), a drift shows in the means of the stretches.
     """
     given, left = course.steps, course.left
+    if course.exact:
+        return {}
     now = (given.now - given.now.mean(axis=0)) / given.now.std(axis=0)
     late = (given.time - given.time.mean()) / max(np.ptp(given.time), 1e-300)
     lagged = np.zeros_like(left)
@@ -426,7 +443,7 @@ def aliased(course: Course, spread: Intervals) -> bool:
     lag = float(np.median(course.steps.gap))
     fastest = max(mode.rotation.high for mode in spread.modes)
     lost = float(np.real(course.eigenvalues).max()) * lag > 3.0  # nothing is left of a mode by then
-    return fastest * lag > 0.75 * np.pi or lost
+    return fastest * lag > 0.5 * np.pi or lost
 
 
 def spectrum(course: Course) -> Spectrum:
