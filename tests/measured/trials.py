@@ -84,6 +84,17 @@ def edge(rng, *, outputs, rows):
     return turning.turning(fit.loop, fit.influence, fit.free).real <= 0.05
 
 
+def triple(rng, *, outputs, rows, gap):
+    """Is a loop whose first three eigenvalues meet, or nearly, called turning?"""
+    basis, size = tangent_basis(outputs), outputs - 1
+    meeting = np.diag(np.r_[1.0 + gap * np.arange(3), np.linspace(2.0, 3.0, size - 3)])
+    meeting[0, 1] = meeting[1, 2] = 1.0
+    applied = zero_sum(rows, outputs, rng)
+    seen = applied @ (basis @ meeting @ basis.T).T + 0.1 * rng.standard_normal(applied.shape)
+    fit = fitted(applied, seen)
+    return turning.turning(fit.loop, fit.influence, fit.free).real <= 0.05
+
+
 def skew_power(rng, *, outputs, rows, share):
     """Is a skew part of this share of the loop seen?"""
     applied = zero_sum(rows, outputs, rng)
@@ -224,6 +235,10 @@ GROUPS = {
         edge,
         list(crossed(outputs_and_rows=((3, 14), (3, 36), (3, 200), (4, 40), (6, 72), (6, 200)))),
     ),
+    "triple": (
+        triple,
+        list(crossed(outputs_and_rows=((4, 40), (4, 200), (6, 72)), gap=(0.0, 0.02, 0.1, 0.3))),
+    ),
     "power of the skew part": (
         skew_power,
         list(crossed(outputs_and_rows=SIZES, share=(0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6))),
@@ -248,7 +263,11 @@ WANTED = {
     "coverage": lambda cell: (0.92, 1.0 if cell["share"] <= 0.1 else 0.97),
     "false turn": lambda cell: (0.0, 0.05),
     "edge": lambda cell: (0.035, 0.065),
+    "triple": lambda cell: (0.0, 0.05),
     "series": lambda cell: (0.0, 0.05),
+    "series: level": lambda cell: (0.03, 0.08 if cell["steps"] < 400 else 0.065),
+    "series: edge": lambda cell: (0.0, 0.1 if cell["steps"] < 400 else 0.07),
+    "series: coverage": lambda cell: (0.9, 1.0),
 }
 
 
