@@ -2,7 +2,7 @@
 
 A loop that is not symmetric need not turn. Three things are told apart: a loop that is symmetric in
 the metric of the outputs, one that a change of metric makes symmetric, and one whose modes rotate.
-Two more words say that no answer is given, and why.
+Three more words say that no answer is given, and why.
 """
 
 from enum import StrEnum
@@ -39,6 +39,13 @@ class Verdict(StrEnum):
         BOTH.wrong,
         4,
         "it is not symmetric, and whether a mode turns is decided by less than can be known",
+    )
+    # symmetric is not rejected, and a skew part that matters would hardly have been seen
+    INCONCLUSIVE = (
+        "inconclusive",
+        BOTH.quiet,
+        4,
+        "nothing is rejected, and a turn that matters would hardly have been seen",
     )
     # round-off hides even the skew part
     CANNOT_TELL = "cannot tell", BOTH.quiet, 4, "what decides is hidden"

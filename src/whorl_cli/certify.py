@@ -17,10 +17,11 @@ A series has a line per sample, with the time and the outputs or learning degree
 Optional columns of measurements: sample, repeat, uncertainty, residual_uncertainty. potential instead of residual tests the physical
 response; beside it, it tells the device from its controller. docs/certify.md has the whole story."""
 EXIT = """exit codes:
-  0  "reciprocal" is not rejected (or there is one direction, and nothing can turn)
+  0  "reciprocal" is not rejected, with power (or there is one direction, and nothing can turn)
   1  it turns
   3  a gradient in another metric: it is not reciprocal, and it surely does not turn
-  4  borderline: it is not reciprocal, and whether it turns cannot be told
+  4  no answer: not reciprocal, and whether it turns is borderline; or inconclusive: nothing is
+     rejected, and a turn would hardly have been seen
   2  bad input, a file that could not be read or written, too little memory, or interrupted
   70 a fault of whorl itself: please report it"""
 
@@ -133,31 +134,36 @@ def call(args: argparse.Namespace) -> int:
         time_unit=args.time_unit.strip() or "unit time",
         seed=args.seed,
     )
-    if args.page is not None:
-        measured.write(finding, args.page)
-    if args.json:
-        _output.say({**finding.to_dict(), "page": args.page})
-    else:
-        _output.line(str(finding))
-        if args.page is not None:
-            _output.line(f"\nThe pictures are in {args.page}.")
-    return finding.verdict.code
+    return _told(args, finding)
 
 
 def _series(args: argparse.Namespace) -> int:
     from whorl import measured
 
-    if args.page is not None:
-        raise ValueError("--page must be left out for a series, which has no page, but it is given")
     unit = args.time_unit.strip()
     named = None if unit in ("", "unit time") else unit
     found = measured.read_series(
-        args.file, alpha=args.alpha, time_unit=named, rename=dict(args.rename)
+        args.file,
+        alpha=args.alpha,
+        skew=args.skew,
+        time_unit=named,
+        rename=dict(args.rename),
     )
+    return _told(args, found)
+
+
+def _told(args: argparse.Namespace, found: Any) -> int:
+    """Page, words or numbers of what was found, and its exit code."""
+    from whorl import measured
+
+    if args.page is not None:
+        measured.write(found, args.page)
     if args.json:
-        _output.say(found.to_dict())
+        _output.say({**found.to_dict(), "page": args.page})
     else:
         _output.line(str(found))
+        if args.page is not None:
+            _output.line(f"\nThe pictures are in {args.page}.")
     return found.verdict.code
 
 

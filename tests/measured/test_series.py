@@ -4,27 +4,11 @@ import numpy as np
 import pytest
 from scipy import linalg
 
-from measured.trials import OTHER, STRAIGHT, stationary
+from measured.trials import OTHER, STRAIGHT, relaxations, stationary
 from whorl import measured
 from whorl.measured import series
 
 TURNING = np.array([[1.0, -1.0], [1.0, 1.0]])
-
-
-def relaxations(loop, rng, *, runs=12, steps=20, noise=0.05, uneven=False):
-    times, states, labels = [], [], []
-    for number in range(runs):
-        gaps = rng.uniform(0.1, 0.3, steps) if uneven else np.full(steps, 0.2)
-        start = 3 * rng.standard_normal(len(loop))
-        times.append(np.cumsum(gaps))
-        states.append([linalg.expm(-loop * time) @ start for time in times[-1]])
-        labels.append(np.full(steps, number))
-    state = np.concatenate(states)
-    return (
-        np.concatenate(times),
-        state + noise * rng.standard_normal(state.shape),
-        np.concatenate(labels),
-    )
 
 
 @pytest.mark.sampled(3)
@@ -56,16 +40,16 @@ def test_without_noise_the_loop_is_the_logarithm_of_the_propagator():
 
 def test_a_regression_on_noisy_states_is_biased_and_this_one_is_not():
     rng = np.random.default_rng(2)
-    time, state, _ = stationary(STRAIGHT, rng, steps=20000, noise=0.3)
+    time, state, _ = stationary(STRAIGHT, rng, steps=3000, noise=0.5)
     course = series.follow(series.runs(time, state))
-    np.testing.assert_allclose(course.loop, STRAIGHT, atol=0.25)
+    np.testing.assert_allclose(course.loop, STRAIGHT, atol=0.4)
     naive = np.linalg.lstsq(state[:-1], state[1:], rcond=None)[0].T
-    assert np.abs(-np.real(linalg.logm(naive)) / 0.2 - STRAIGHT).max() > 0.4
+    assert np.abs(-np.real(linalg.logm(naive)) / 0.2 - STRAIGHT).max() > 0.8
 
 
 def test_the_arrow_of_time_of_a_turning_run_is_seen():
     rng = np.random.default_rng(3)
-    time, state, cover = stationary(TURNING, rng, steps=3000)
+    time, state, cover = stationary(TURNING, rng, steps=1000)
     arrow = measured.follow(time, state).phases[0].arrow
     drift = TURNING @ cover
     odd, even = (drift - drift.T) / 2, (drift + drift.T) / 2
@@ -75,7 +59,7 @@ def test_the_arrow_of_time_of_a_turning_run_is_seen():
     lagged = linalg.expm(-0.2 * TURNING) @ cover
     enclosed = (lagged - lagged.T)[1, 0] / 2 / 0.2
     assert abs(arrow.area[0] - enclosed) < 1.5 * arrow.spread[0]
-    time, state, _ = stationary(STRAIGHT, rng, steps=3000)
+    time, state, _ = stationary(STRAIGHT, rng, steps=1000)
     still = measured.follow(time, state).phases[0].arrow
     assert still.p > 0.01
     assert still.entropy.low == 0.0
@@ -84,7 +68,7 @@ def test_the_arrow_of_time_of_a_turning_run_is_seen():
 def test_detailed_balance_is_not_reciprocity():
     # Drift times diffusion is symmetric for a gradient flow in another metric whose noise fits it.
     rng = np.random.default_rng(4)
-    time, state, _ = stationary(OTHER, rng, steps=6000, noise=0.05)
+    time, state, _ = stationary(OTHER, rng, steps=2500, noise=0.05)
     phase = measured.follow(time, state).phases[0]
     assert phase.verdict != "reciprocal"
     assert phase.arrow.p < 0.05  # white noise does not fit this one
@@ -100,7 +84,7 @@ def test_gaps_and_runs_end_a_stretch():
 
 def test_samples_too_far_apart_are_warned_of():
     rng = np.random.default_rng(5)
-    time, state, _ = stationary(np.array([[0.3, -13.0], [13.0, 0.3]]), rng, steps=3000)
+    time, state, _ = stationary(np.array([[0.3, -13.0], [13.0, 0.3]]), rng, steps=400)
     found = measured.follow(time, state)
     assert found.phases[0].aliased
     assert "more than half a cycle between samples" in str(found)
@@ -172,7 +156,7 @@ def test_the_area_of_a_circle_is_that_of_a_circle():
         ("time,state_1,state_2\n", "must have samples, but it has none"),
         (
             "time,state_1,state_2\n0,1,2\n1,2,3\n",
-            "a run must have at least 3 samples without a gap",
+            "a run must have at least 3 samples without a gap at increasing times",
         ),
         (
             "time,state_1,state_2\n" + "".join(f"{k},1,{k}\n" for k in range(40)),

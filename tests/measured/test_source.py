@@ -10,7 +10,7 @@ import pytest
 
 import whorl_cli
 from whorl import measured
-from whorl.measured import source, words
+from whorl.measured import source
 from whorl.palette import LIGHT
 
 RNG = np.random.default_rng(5)
@@ -150,7 +150,7 @@ def test_no_rejection_with_little_power_is_inconclusive_and_says_what_would_sett
     half = np.random.default_rng(1).standard_normal((18, 3))
     noise = np.concatenate([half, -half])  # cancels in the estimate, and not in its error
     loud = measured.certify(SETTINGS, SETTINGS + 0.3 * noise, repeat=REPEAT)
-    assert words.inconclusive(loud)
+    assert loud.verdict == "inconclusive"
     assert str(loud).startswith("Inconclusive: these measurements cannot tell whether")
     assert "had a chance of" in str(loud).splitlines()[1]
     quiet = measured.certify(SETTINGS, SETTINGS + 0.0001 * noise, repeat=REPEAT)

@@ -21,12 +21,16 @@ from measured.loops import (
 )
 from whorl import measured
 from whorl.measured import bootstrap, flips, turning
+from whorl.measured.estimate import skewness
 from whorl.simplex import tangent_basis
 
 EXPERIMENTS = 1000
 SKEWS = (0.0, 0.03, 0.05, 0.1, 0.3, 0.6)
 STRAIGHT = np.array([[1.0, 0.3], [0.3, 2.0]])
+MEETING = np.array([[1.0, 1.5], [0.0, 1.0]])  # two eigenvalues, one eigenvector
+TURNED = np.array([[1.0, -0.8], [0.8, 1.0]])
 OTHER = np.array([[1.0, 0.0], [1.5, 3.0]])  # a gradient in another metric
+LOOPS = {"reciprocal": STRAIGHT, "gradient in another metric": OTHER, "turns": TURNED}
 
 
 def zero_sum(rows, outputs, rng, *, one_sided=False):
@@ -80,6 +84,17 @@ def edge(rng, *, outputs, rows):
     return turning.turning(fit.loop, fit.influence, fit.free).real <= 0.05
 
 
+def triple(rng, *, outputs, rows, gap):
+    """Is a loop whose first three eigenvalues meet, or nearly, called turning?"""
+    basis, size = tangent_basis(outputs), outputs - 1
+    meeting = np.diag(np.r_[1.0 + gap * np.arange(3), np.linspace(2.0, 3.0, size - 3)])
+    meeting[0, 1] = meeting[1, 2] = 1.0
+    applied = zero_sum(rows, outputs, rng)
+    seen = applied @ (basis @ meeting @ basis.T).T + 0.1 * rng.standard_normal(applied.shape)
+    fit = fitted(applied, seen)
+    return turning.turning(fit.loop, fit.influence, fit.free).real <= 0.05
+
+
 def skew_power(rng, *, outputs, rows, share):
     """Is a skew part of this share of the loop seen?"""
     applied = zero_sum(rows, outputs, rng)
@@ -109,17 +124,66 @@ def noisy_series(rng, *, loop, steps):
         return False
 
 
-def stationary(loop, rng, *, steps=400, gap=0.2, noise=0.1):
+def series_level(rng, *, kind, sampling, steps):
+    """Is a skew part found in series of a reciprocal learner, measured with a tenth of noise?"""
+    return followed(STRAIGHT, rng, kind, sampling, steps).p <= 0.05
+
+
+def series_edge(rng, *, kind, sampling, steps):
+    """Is a learner whose eigenvalues just meet, with one eigenvector, called turning?"""
+    phase = followed(MEETING, rng, kind, sampling, steps)
+    return phase.turning.real <= 0.05
+
+
+def series_coverage(rng, *, kind, sampling, steps, loop):
+    """Does the interval of the skew part from series hold it?"""
+    truth = LOOPS[loop]
+    span = followed(truth, rng, kind, sampling, steps).intervals.skewness
+    return span.low <= skewness(truth) <= span.high
+
+
+def followed(loop, rng, kind, sampling, steps):
+    """What is found in series of a learner, measured with a tenth of noise."""
+    uneven = sampling == "uneven"
+    if kind == "stationary":
+        time, state, _ = stationary(loop, rng, steps=steps, uneven=uneven)
+        return measured.follow(time, state).phases[0]
+    time, state, run = relaxations(loop, rng, runs=steps // 20, uneven=uneven, noise=0.1)
+    return measured.follow(time, state, run=run).phases[0]
+
+
+def gaps(rng, steps, gap, uneven):
+    """Times between samples; uneven ones differ by a factor of up to ten, and one in ten is long."""
+    if not uneven:
+        return np.full(steps, gap)
+    drawn = gap * np.exp(rng.uniform(-1.2, 0.4, steps))
+    return np.where(rng.random(steps) < 0.1, 2 * gap, drawn)
+
+
+def stationary(loop, rng, *, steps=400, gap=0.2, noise=0.1, uneven=False):
     """A run that noise keeps moving, its times and its covariance."""
     cover = linalg.solve_continuous_lyapunov(loop, np.eye(len(loop)))
-    power = linalg.expm(-loop * gap)
-    root = np.linalg.cholesky(cover - power @ cover @ power.T)
-    state = [np.zeros(len(loop))]
-    for _ in range(steps + 50):
-        state.append(power @ state[-1] + root @ rng.standard_normal(len(loop)))
-    seen = np.array(state[-steps:])
+    waits = gaps(rng, steps - 1, gap, uneven)
+    seen = [np.linalg.cholesky(cover) @ rng.standard_normal(len(loop))]
+    powers = linalg.expm(-loop * waits[:, None, None])
+    roots = np.linalg.cholesky(cover - powers @ cover @ powers.swapaxes(1, 2))
+    for power, root in zip(powers, roots, strict=True):
+        seen.append(power @ seen[-1] + root @ rng.standard_normal(len(loop)))
     size = np.sqrt(np.trace(cover) / len(loop))
-    return gap * np.arange(steps), seen + noise * size * rng.standard_normal(seen.shape), cover
+    noisy = np.array(seen) + noise * size * rng.standard_normal((steps, len(loop)))
+    return np.r_[0.0, np.cumsum(waits)], noisy, cover
+
+
+def relaxations(loop, rng, *, runs=12, steps=20, noise=0.05, uneven=False):
+    """Runs that decay from different starts, measured with noise."""
+    times, states = [], []
+    for _ in range(runs):
+        start = 3 * rng.standard_normal(len(loop))
+        times.append(np.cumsum(gaps(rng, steps, 0.2, uneven)))
+        states.append(linalg.expm(-loop * times[-1][:, None, None]) @ start)
+    state = np.concatenate(states)
+    noisy = state + noise * rng.standard_normal(state.shape)
+    return np.concatenate(times), noisy, np.repeat(np.arange(runs), steps)
 
 
 def mild(kind, applied, rng):
@@ -150,6 +214,11 @@ DESIGNS = (
     (6, 200, "random"),
 )
 SIZES = ((3, 14), (3, 36), (6, 36), (6, 72), (3, 200))
+SERIES = {
+    "kind": ("relaxations", "stationary"),
+    "sampling": ("even", "uneven"),
+    "steps": (100, 400),
+}
 GROUPS = {
     "level": (level, list(crossed(outputs_and_rows_and_design=DESIGNS, kind=NOISES))),
     "coverage": (coverage, list(crossed(outputs_and_rows=SIZES, kind=NOISES, share=SKEWS))),
@@ -166,6 +235,10 @@ GROUPS = {
         edge,
         list(crossed(outputs_and_rows=((3, 14), (3, 36), (3, 200), (4, 40), (6, 72), (6, 200)))),
     ),
+    "triple": (
+        triple,
+        list(crossed(outputs_and_rows=((4, 40), (4, 200), (6, 72)), gap=(0.0, 0.02, 0.1, 0.3))),
+    ),
     "power of the skew part": (
         skew_power,
         list(crossed(outputs_and_rows=SIZES, share=(0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6))),
@@ -174,6 +247,9 @@ GROUPS = {
         turn_power,
         list(crossed(outputs_and_rows=SIZES, share=(0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6))),
     ),
+    "series: level": (series_level, list(crossed(**SERIES))),
+    "series: edge": (series_edge, list(crossed(**SERIES))),
+    "series: coverage": (series_coverage, list(crossed(**SERIES, loop=tuple(LOOPS)))),
     "series": (
         noisy_series,
         list(crossed(loop=("reciprocal", "gradient in another metric"), steps=(100, 400, 1600))),
@@ -187,7 +263,11 @@ WANTED = {
     "coverage": lambda cell: (0.92, 1.0 if cell["share"] <= 0.1 else 0.97),
     "false turn": lambda cell: (0.0, 0.05),
     "edge": lambda cell: (0.035, 0.065),
+    "triple": lambda cell: (0.0, 0.05),
     "series": lambda cell: (0.0, 0.05),
+    "series: level": lambda cell: (0.03, 0.08 if cell["steps"] < 400 else 0.065),
+    "series: edge": lambda cell: (0.0, 0.1 if cell["steps"] < 400 else 0.07),
+    "series: coverage": lambda cell: (0.9, 1.0),
 }
 
 

@@ -1,8 +1,7 @@
-"""Four pictures of one measured loop.
+"""Pictures of one measured loop, from a table or from series.
 
-Its path, its two parts, its eigenvalues, and what the fit leaves over.
-
-Each function draws into axes that it is given, in two colours and one ink, so that the same picture
+The data, the path of an error, the two parts of the loop, its eigenvalues, and what the fit leaves
+over. Each function draws into axes that it is given, in two colours and one ink, so that the same picture
 serves a light page, a dark page and print.
 """
 
@@ -13,8 +12,11 @@ from jaxtyping import Float
 from scipy import linalg
 
 from whorl import simplex
-from whorl.measured.bootstrap import ellipse
+from whorl.measured.bootstrap import Intervals, ellipse
+from whorl.measured.estimate import Estimated
 from whorl.measured.finding import Loop
+from whorl.measured.moments import SHOWN
+from whorl.measured.series import Course
 from whorl.measured.words import turn_unit
 from whorl.palette import BOTH, MARKERS
 from whorl.verdict import Verdict
@@ -26,25 +28,25 @@ ALIKE = (BOTH.native, BOTH.turning, BOTH.matched, BOTH.other, BOTH.wrong, BOTH.q
 PATHS = 40  # replicates drawn behind the spiral
 
 
-def spiral(axes: Any, loop: Loop) -> None:
+def spiral(axes: Any, fit: Estimated, spans: Intervals, what: str = "residual") -> None:
     """Where a residual of size one goes under the fitted loop, and where it would go without the
     skew part.
     """
-    plane = turning_plane(loop.fit.loop)
+    plane = turning_plane(fit.loop)
     slowest = max(
-        float(np.min(np.linalg.eigvalsh(loop.fit.symmetric))),
-        0.15 * float(np.max(np.abs(loop.fit.eigenvalues))),
+        float(np.min(np.linalg.eigvalsh(fit.symmetric))),
+        0.15 * float(np.max(np.abs(fit.eigenvalues))),
     )
     times = np.linspace(0.0, 5.0 / slowest, 300)
     start = plane @ np.array([1.0, 0.0])
-    for drawn in loop.intervals.replicates[:PATHS]:
+    for drawn in spans.replicates[:PATHS]:
         axes.plot(*_path(drawn, plane, start, times), color=TURNING, alpha=0.15, linewidth=0.7)
-    straight = _path(loop.fit.symmetric, plane, start, times)
+    straight = _path(fit.symmetric, plane, start, times)
     axes.plot(
         *straight, color=STRAIGHT, linestyle="--", linewidth=1.8, label="without its skew part"
     )
     axes.plot(
-        *_path(loop.fit.loop, plane, start, times),
+        *_path(fit.loop, plane, start, times),
         color=TURNING,
         linewidth=2.2,
         label="fitted loop",
@@ -53,23 +55,22 @@ def spiral(axes: Any, loop: Loop) -> None:
     axes.plot(1, 0, "o", color=INK, markersize=5)
     axes.margins(0.08)
     axes.set_aspect("equal", adjustable="datalim")
-    axes.set_xlabel("residual, first direction")
-    axes.set_ylabel("residual, second direction")
-    axes.legend(
-        loc="lower left",
-        bbox_to_anchor=(0, 1),
-        ncols=2,
-        frameon=False,
-        labelcolor=INK,
-        borderaxespad=0,
-    )
+    axes.set_xlabel(f"{what}, first direction")
+    axes.set_ylabel(f"{what}, second direction")
+    _legend(axes, 2)
+
+
+def _legend(axes: Any, columns: int) -> None:
+    """Above the data, never on it."""
+    place: Any = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0}
+    axes.legend(ncols=columns, frameon=False, labelcolor=INK, **place)
 
 
 def raw(axes: Any, loop: Loop, samples: int, outputs: int) -> None:
     """Measured velocity over what was applied, both at the same output."""
     parts, rows = loop.record.moments.parts, loop.record.shown
-    lift = _lift(samples, outputs).T
-    applied, seen = (rows[:, parts[name]] @ lift for name in (loop.drive, "velocity"))
+    out = lift(samples, outputs).T
+    applied, seen = (rows[:, parts[name]] @ out for name in (loop.drive, "velocity"))
     axes.axhline(0, color=INK, linewidth=0.6, alpha=0.5)
     axes.axvline(0, color=INK, linewidth=0.6, alpha=0.5)
     for number in range(min(samples * outputs, 8)):
@@ -82,29 +83,50 @@ def raw(axes: Any, loop: Loop, samples: int, outputs: int) -> None:
         )
     axes.set_xlabel(f"{loop.drive} applied (zero-sum part)")
     axes.set_ylabel("velocity measured")
-    axes.legend(
-        loc="lower left",
-        bbox_to_anchor=(0, 1),
-        ncols=3,
-        frameon=False,
-        labelcolor=INK,
-        borderaxespad=0,
-    )
+    _legend(axes, 3)
 
 
-def parts(pair: Any, loop: Loop, samples: int, outputs: int) -> None:
-    """The loop over the outputs as the sum of a symmetric and a skew matrix, on one scale."""
-    lift = _lift(samples, outputs) @ loop.fit.basis
+def states(axes: Any, course: Course, unit: str) -> None:
+    """Every part of the state over time, with the operating point as a line."""
+    given = course.steps
+    thin = max(1, len(given.now) // SHOWN)
+    for number, (own, rest) in enumerate(zip(given.after.T[:8], course.rest, strict=False)):
+        look = {"color": ALIKE[number % 6], "alpha": 0.6}
+        marks = {"marker": MARKERS[number % 8], "linestyle": "", "markersize": 3}
+        axes.plot(given.time[::thin], own[::thin], label=f"state {number + 1}", **look, **marks)
+        if own.min() <= rest <= own.max():
+            axes.axhline(rest, linewidth=1.2, linestyle="--", **look)
+    axes.set_xlabel(f"time, {unit}", parse_math=False)
+    axes.set_ylabel("state measured")
+    _legend(axes, 4)
+
+
+def unforeseen(axes: Any, course: Course) -> None:
+    """What no sample before foretold, in units of its scatter, in the order of the samples."""
+    thin = max(1, len(course.left) // SHOWN)
+    axes.axhline(0, color=INK, linewidth=0.6, alpha=0.5)
+    order = np.arange(1, len(course.left) + 1)[::thin]
+    look: Any = {"color": STRAIGHT, "alpha": 0.6, "markersize": 6, "markeredgewidth": 0}
+    axes.plot(order, course.left[::thin], ".", **look)
+    axes.set_xlabel("step" if thin == 1 else f"step (every {thin}th shown)")
+    axes.set_ylabel("seen less foretold, per scatter")
+
+
+def parts(pair: Any, fit: Estimated, lift: np.ndarray, what: str = "output") -> None:
+    """The loop as the sum of a symmetric and a skew matrix, on one scale.
+
+    `lift` takes its coordinates to outputs or states.
+    """
     matrices = {
-        "symmetric part": lift @ loop.fit.symmetric @ lift.T,
-        "skew part": lift @ loop.fit.skew @ lift.T,
+        "symmetric part": lift @ fit.symmetric @ lift.T,
+        "skew part": lift @ fit.skew @ lift.T,
     }
     largest = max(float(np.abs(matrix).max()) for matrix in matrices.values()) or 1.0
     matrices = {
         title: np.where(np.abs(matrix) > 1e-9 * largest, matrix, 0.0)
         for title, matrix in matrices.items()
     }
-    pair[0].set_ylabel("moving output")
+    pair[0].set_ylabel(f"moving {what}")
     for axes, (title, matrix) in zip(pair, matrices.items(), strict=True):
         size = len(matrix)
         shown = np.zeros((size, size, 4))
@@ -113,7 +135,7 @@ def parts(pair: Any, loop: Loop, samples: int, outputs: int) -> None:
         shown[..., 3] = 0.85 * np.abs(matrix) / largest
         axes.imshow(shown, interpolation="nearest")
         axes.set_title(title, color=INK)
-        axes.set_xlabel("driven output")
+        axes.set_xlabel(f"driven {what}" if what == "output" else f"driving {what}")
         ticks = np.arange(size) if size <= 12 else np.arange(0, size, 5)
         axes.set_xticks(ticks, ticks + 1)
         axes.set_yticks(ticks, ticks + 1)
@@ -122,10 +144,10 @@ def parts(pair: Any, loop: Loop, samples: int, outputs: int) -> None:
                 axes.text(
                     column, row, f"{value:.2g}", ha="center", va="center", color=INK, fontsize=9
                 )
-    _scale(pair, largest)
+    _scale(pair, largest, "velocity per residual" if what == "output" else "decay per unit time")
 
 
-def _scale(pair: Any, largest: float) -> None:
+def _scale(pair: Any, largest: float, label: str) -> None:
     """One bar for both matrices: what lowers, nothing, what raises."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LinearSegmentedColormap, Normalize
@@ -134,16 +156,16 @@ def _scale(pair: Any, largest: float) -> None:
     colours = LinearSegmentedColormap.from_list("parts", [STRAIGHT, faint, TURNING])
     shown = ScalarMappable(Normalize(-largest, largest), colours)
     bar = pair[0].figure.colorbar(shown, ax=list(pair), shrink=0.7, aspect=12)
-    bar.set_label("velocity per residual")
+    bar.set_label(label)
     bar.outline.set_edgecolor(INK)
 
 
-def eigenvalues(axes: Any, loop: Loop, unit: str) -> None:
+def eigenvalues(axes: Any, spans: Intervals, unit: str) -> None:
     """Eigenvalues of the loop with the ellipses that hold 95 of 100 replicates."""
     from matplotlib.patches import Ellipse
 
     axes.axhline(0, color=INK, linewidth=0.6, alpha=0.5)
-    for mode in loop.intervals.modes:
+    for mode in spans.modes:
         turns = mode.rotation.estimate > 0
         for sign in (1, -1) if turns else (1,):
             # Replicates of a real eigenvalue may come in pairs, one above the line and one below.
@@ -179,7 +201,7 @@ def leftovers(axes: Any, loop: Loop, samples: int, outputs: int) -> None:
     parts, rows = loop.record.moments.parts, loop.record.shown
     basis = loop.fit.basis
     fitted = (rows[:, parts[loop.drive]] @ basis @ loop.fit.loop.T + loop.fit.offset) @ basis.T
-    gaps = (rows[:, parts["velocity"]] - fitted) @ _lift(samples, outputs).T
+    gaps = (rows[:, parts["velocity"]] - fitted) @ lift(samples, outputs).T
     order = np.linspace(1, loop.record.rows, len(rows))
     axes.axhline(0, color=INK, linewidth=0.6, alpha=0.5)
     axes.plot(order, gaps, ".", color=STRAIGHT, alpha=0.6, markersize=6, markeredgewidth=0)
@@ -217,5 +239,6 @@ def _path(
     return np.where(np.abs(path).max(axis=0) < 3, path, np.nan)
 
 
-def _lift(samples: int, outputs: int) -> np.ndarray:
+def lift(samples: int, outputs: int) -> np.ndarray:
+    """From zero-sum coordinates to the outputs of all samples."""
     return np.kron(np.eye(samples), simplex.tangent_basis(outputs))

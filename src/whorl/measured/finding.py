@@ -114,10 +114,14 @@ class Finding(Shown):
     def verdict(self) -> Verdict:
         """The finding in a word.
 
-        "reciprocal" says that a symmetric loop is not rejected.
+        "reciprocal" says that a symmetric loop is not rejected, though a skew part that matters
+        would have been seen.
         """
         if self.p > self.alpha:
-            return Verdict.RECIPROCAL
+            reach = self.leading.power
+            return (
+                Verdict.INCONCLUSIVE if reach is not None and reach.little else Verdict.RECIPROCAL
+            )
         words = [loop.verdict(self.alpha, len(self.loops)) for loop in self.loops]
         odd = {word for word in words if word != Verdict.RECIPROCAL}
         if Verdict.TURNS in odd:

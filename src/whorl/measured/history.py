@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 
 from whorl import _check
-from whorl._show import Shown, as_html
+from whorl._show import Shown
 from whorl.measured import series, words
 from whorl.measured.bootstrap import Interval, Intervals
+from whorl.measured.power import Power
 from whorl.measured.reading import array
 from whorl.measured.series import Arrow, Course, Stretch
 from whorl.measured.tables import Table, TableError
-from whorl.measured.turning import Turning
+from whorl.measured.turning import Turning, turning
 from whorl.verdict import Verdict
 
 STATE = re.compile(r"(?:state|output)_(\d+)")
@@ -37,11 +38,17 @@ class Phase:
     course: Course
     verdict: Verdict
     p: float  # of "reciprocal"
+    power: Power | None  # None where there is one state, which cannot turn
     turning: Turning
     intervals: Intervals
     arrow: Arrow | None  # of runs that stay where they are
     effects: dict[str, float]
     aliased: bool
+
+    @property
+    def called(self) -> str:
+        """The phase by its name; empty where there is but one."""
+        return f"Phase {self.name}" if self.name else ""
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,7 +75,13 @@ class History(Shown):
     @property
     def verdict(self) -> Verdict:
         """The finding in a word: that of the phase that is farthest from reciprocal."""
-        order = (Verdict.TURNS, Verdict.BORDERLINE, Verdict.GRADIENT, Verdict.RECIPROCAL)
+        order = (
+            Verdict.TURNS,
+            Verdict.BORDERLINE,
+            Verdict.GRADIENT,
+            Verdict.INCONCLUSIVE,
+            Verdict.RECIPROCAL,
+        )
         found = {phase.verdict for phase in self.phases}
         return next(word for word in order if word in found)
 
@@ -78,20 +91,22 @@ class History(Shown):
         return self.verdict == Verdict.TURNS
 
     def __str__(self) -> str:
-        lines = [_headline(self)]
+        lines = [headline(self)]
         for phase in self.phases:
             lines.append("")
             if phase.name:
-                lines.append(f"  Phase {phase.name}: {phase.verdict}.")
-            lines += [f"  {name:<11}{text}" for name, text in _details(self, phase)]
+                lines.append(f"  {phase.called}: {phase.verdict}.")
+            lines += [f"  {name:<11}{text}" for name, text in details(self, phase)]
+            lines += [f"  {'note':<11}{text}" for text in notes(self, phase)]
         if self.areas:
             lines += ["", f"  {'area':<11}{_areas(self)}"]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        """The same as a table, under a bar in the colour of the verdict."""
-        bar = f"border-left:.35em solid {self.verdict.colour};padding-left:.5em"
-        return f'<div style="{bar}">{as_html(str(self))}</div>'
+        """Words, tables and pictures, where a notebook shows a finding."""
+        from whorl.measured.page import fragment
+
+        return fragment(self)
 
     def to_dict(self) -> dict[str, Any]:
         """The same for machines."""
@@ -100,7 +115,7 @@ class History(Shown):
             "verdict": str(self.verdict),
             "code": self.verdict.code,
             "colour": self.verdict.colour,
-            "headline": _headline(self),
+            "headline": headline(self),
             "alpha": self.alpha,
             "time_unit": self.time_unit,
             "areas": [words.three(one) for one in self.areas],
@@ -115,6 +130,7 @@ def follow(
     run: Any = None,
     phase: Any = None,
     alpha: float = 0.05,
+    skew: float = 0.1,
     time_unit: str = "unit time",
     source: str = "",
 ) -> History:
@@ -126,6 +142,8 @@ def follow(
         run: a label per row; without it a run ends where time goes back.
         phase: a label per row, of the task that was on.
         alpha: the chance of a false alarm that is accepted.
+        skew: a skew part, as a share of the loop; where it would hardly be seen, no rejection is
+            inconclusive.
         time_unit: the name of the unit of time, for words only.
         source: where the series came from, for words only.
 
@@ -137,8 +155,9 @@ def follow(
         >>> measured.follow(times, noisy).verdict
         'turns'
     """
-    if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 < alpha < 1:
-        raise ValueError(f"alpha must lie between 0 and 1, but it is {_check.shown(alpha)}")
+    for name, value in (("alpha", alpha), ("skew", skew)):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
+            raise ValueError(f"{name} must lie between 0 and 1, but it is {_check.shown(value)}")
     when, where = array("time", time), array("state", state)
     if (when.ndim, where.ndim) != (1, 2):
         shapes = f"{when.shape} and {where.shape}"
@@ -156,9 +175,22 @@ def follow(
             raise ValueError(
                 f"{name} must have one label per row, {len(when)}, but its shape is {given.shape}"
             )
-    found = _phases(when, where, labels["run"], labels["phase"], alpha)
+    _check_times(when, labels["run"])
+    found = _phases(when, where, labels["run"], labels["phase"], alpha, skew)
     areas = _cycles(where, labels["run"], labels["phase"])
     return History(source, found, areas, float(alpha), time_unit)
+
+
+def _check_times(time: np.ndarray, run: np.ndarray | None) -> None:
+    """Within a run time increases; without labels a run ends where it goes back."""
+    step = np.diff(time)
+    bad = step == 0 if run is None else (step <= 0) & (run[1:] == run[:-1])
+    if bad.any():
+        row = int(np.argmax(bad)) + 1
+        raise ValueError(
+            f"time must increase within a run, but row {row + 1} has {time[row]:g} after "
+            f"{time[row - 1]:g}"
+        )
 
 
 def is_series(names: Sequence[str]) -> bool:
@@ -170,6 +202,7 @@ def read_series(
     path: str | Path,
     *,
     alpha: float = 0.05,
+    skew: float = 0.1,
     time_unit: str | None = None,
     rename: Mapping[str, str] | None = None,
 ) -> History:
@@ -180,6 +213,7 @@ def read_series(
     Args:
         path: A table with a column of time and one column per part of the state.
         alpha: The chance of a false alarm that is accepted.
+        skew: A skew part, as a share of the loop, that would have to be seen.
         time_unit: The name of the unit of time, for words only.
         rename: Names of columns in the file, each with the name that it stands for.
 
@@ -227,6 +261,7 @@ def read_series(
             run=given.get("run"),
             phase=given.get("phase"),
             alpha=alpha,
+            skew=skew,
             time_unit=time_unit or table.units.get("time", "unit time"),
             source=str(path),
         )
@@ -240,9 +275,10 @@ def _phases(
     run: np.ndarray | None,
     phase: np.ndarray | None,
     alpha: float,
+    skew: float,
 ) -> tuple[Phase, ...]:
     if phase is None:
-        return (_phase("", series.runs(time, state, run), alpha),)
+        return (_phase("", series.runs(time, state, run), alpha, skew),)
     both = phase if run is None else np.char.add(np.char.add(run, "\0"), phase)
     stretches = np.split(np.arange(len(time)), np.flatnonzero(both[1:] != both[:-1]) + 1)
     found = []
@@ -250,22 +286,26 @@ def _phases(
         own = [rows for rows in stretches if phase[rows[0]] == name]
         try:
             pieces = [part for rows in own for part in series.runs(time[rows], state[rows])]
-            found.append(_phase(_check.plain(str(name)), pieces, alpha))
+            found.append(_phase(_check.plain(str(name)), pieces, alpha, skew))
         except ValueError as refusal:
             raise ValueError(f"phase {_check.plain(str(name))}: {refusal}") from None
     return tuple(found)
 
 
-def _phase(name: str, found: list[Stretch], alpha: float) -> Phase:
+def _phase(name: str, found: list[Stretch], alpha: float, skew: float) -> Phase:
     course = series.follow(found)
-    verdict, p, spun = series.judged(course, alpha)
+    p, reach, spun = 1.0, None, Turning(1.0, 1.0)
+    if course.rank > 1:
+        p, reach = course.symmetric_p, course.power(size=skew, level=alpha)
+        spun = turning(course.loop, course.influence, course.free)
     spread = series.intervals(course, zero=p > alpha)
     still = series.stationary(found, course) and course.rank > 1 and len(course.left) >= 50
     return Phase(
         name,
         course,
-        verdict,
+        series.judged(course, reach, spun, alpha),
         p,
+        reach,
         spun,
         spread,
         series.arrow(course) if still else None,
@@ -288,7 +328,8 @@ def _cycles(
     return tuple(series.area(piece) for piece in pieces if len(piece) >= 6)
 
 
-def _headline(history: History) -> str:
+def headline(history: History) -> str:
+    """The verdict in one sentence."""
     if len(history.phases) > 1:
         said = ", ".join(f"{phase.name}: {phase.verdict}" for phase in history.phases)
         return f"This learner in each phase: {said}."
@@ -296,17 +337,37 @@ def _headline(history: History) -> str:
     rates = [mode.rotation for mode in phase.intervals.modes]
     return {
         Verdict.RECIPROCAL: "This learner shows no sign of turning.",
+        Verdict.INCONCLUSIVE: "Inconclusive: these series cannot tell whether this learner turns.",
         Verdict.GRADIENT: "This learner follows a gradient in another metric: not reciprocal, and no mode turns.",
         Verdict.TURNS: f"This learner turns, at {max(rate.estimate for rate in rates):.2g} {words.turn_unit(history.time_unit)}.",
     }.get(phase.verdict, "This learner is not reciprocal, and whether it turns is borderline.")
 
 
-def _details(history: History, phase: Phase) -> list[tuple[str, str]]:
+def reason(history: History) -> str:
+    """What the verdict rests on, and the area of the cycles where there are any."""
+    said = []
+    for phase in history.phases:
+        who = f"In phase {phase.name}, that" if phase.name else "That"
+        rejected = "is rejected" if phase.p <= history.alpha else "is not rejected"
+        second = {
+            Verdict.TURNS: f" So is that its modes decay straight: p = {phase.turning.real:.2g}.",
+            Verdict.GRADIENT: f" So is that a mode turns: p = {phase.turning.complex:.2g}.",
+            Verdict.BORDERLINE: " Its modes meet within the noise.",
+            Verdict.INCONCLUSIVE: f" But {words.powerful(phase.power, 0)}." if phase.power else "",
+        }.get(phase.verdict, "")
+        said.append(f"{who} it is reciprocal {rejected}: p = {phase.p:.2g}.{second}")
+    if history.areas:
+        said.append(f"The area is {_areas(history)}.")
+    return " ".join(said)
+
+
+def details(history: History, phase: Phase) -> list[tuple[str, str]]:
+    """The numbers behind the verdict on a phase, a name and a phrase each."""
     course, unit = phase.course, history.time_unit
     decays = [mode.decay for mode in phase.intervals.modes]
     fastest = max((mode.rotation for mode in phase.intervals.modes), key=lambda one: one.estimate)
     given = course.steps
-    even = "even" if np.ptp(given.gap) <= series.EVEN * np.median(given.gap) else "uneven"
+    even = "even" if given.even else "uneven"
     lines = [
         (
             "reciprocal",
@@ -316,7 +377,8 @@ def _details(history: History, phase: Phase) -> list[tuple[str, str]]:
         ("decay", " and ".join(words.ranged(one) for one in decays[:4]) + f" per {unit}"),
         (
             "rotation",
-            f"{words.ranged(fastest)} {words.turn_unit(unit)}"
+            f"{words.ranged(fastest)} {words.turn_unit(unit)}; half a cycle per step would be "
+            f"{np.pi / np.median(given.gap):.3g}"
             if fastest.estimate > 0
             else "none in the estimate",
         ),
@@ -325,21 +387,21 @@ def _details(history: History, phase: Phase) -> list[tuple[str, str]]:
             f"{len(given.now)} steps of {np.median(given.gap):.3g} {unit}, {even}, in {given.units} independent stretches",
         ),
     ]
+    if phase.power is not None:
+        lines.append(("power", words.powerful(phase.power, 0)))
     if phase.arrow is not None:
         lines += _arrow(phase.arrow, unit)
-    if phase.aliased:
-        lines.append(
-            (
-                "note",
-                "a mode may turn by more than half a cycle between samples, or be lost by then: sample more often",
-            )
-        )
-    lines += [
-        ("note", f"{name} is seen (p = {p:.2g}): one linear loop is not the whole story")
+    return lines
+
+
+def notes(history: History, phase: Phase) -> list[str]:
+    """What the reader should worry about."""
+    lost = "a mode may turn by more than half a cycle between samples, or be lost by then: sample "
+    return [f"{lost}more often"] * phase.aliased + [
+        f"{name} is seen (p = {p:.2g}): one linear loop is not the whole story"
         for name, p in phase.effects.items()
         if p <= history.alpha / len(phase.effects)
     ]
-    return lines
 
 
 def _arrow(arrow: Arrow, unit: str) -> list[tuple[str, str]]:
@@ -374,6 +436,7 @@ def _numbers(phase: Phase) -> dict[str, Any]:
         "phase": phase.name or None,
         "verdict": str(phase.verdict),
         "p": phase.p,
+        "power": words.reach(phase.power, 0) if phase.power else None,
         "p_real": phase.turning.real,
         "p_complex": phase.turning.complex,
         "loop": course.loop.tolist(),

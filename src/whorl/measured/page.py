@@ -12,30 +12,50 @@ import numpy as np
 
 from whorl import _html, _version
 from whorl.ground import store
-from whorl.measured import figures, words
+from whorl.measured import figures, history, words
 from whorl.measured.finding import Finding
+from whorl.measured.history import History
 
 PAPER = (8.27, 11.69)  # inches
 
 # The page asks nothing of any network and runs nothing, whatever name from a table should ever find
 # its way into it.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+SPIRAL = (
+    "of size one decays to the cross. The solid line is the fitted loop, thin lines are replicates."
+)
+PARTS = (
+    "Rows move, columns drive. Orange raises, blue lowers, on one scale; what stands in the right "
+    "matrix is not symmetric."
+)
+EIGENVALUES = (
+    "To the right: faster decay. Off the line: rotation. Ellipses hold 95 of 100 replicates."
+)
 Panel = tuple[str, str, tuple[int, int], Callable[[Any], None]]
+Found = Finding | History
+PHASES = 4  # that have pictures
+EACH = 4  # pictures on a sheet of paper
 FOOT = (
     "Method: weighted least squares on the zero-sum directions, with an offset; that the loop is "
     "symmetric is tested with random signs of independent units, that its eigenvalues are real by "
     "the distance of their discriminants from zero; intervals are for 95 of 100 experiments. It "
     "assumes that what was applied is known and that the loop did not change meanwhile."
 )
+FOOT_SERIES = (
+    "Method: the most likely linear loop with noise in the state and in its measurement, at the "
+    "times of the samples; that it is symmetric is tested with random signs of neighbouring steps, "
+    "that its eigenvalues are real by the distance of their discriminants from zero; intervals are "
+    "for 95 of 100 experiments. It assumes that the loop did not change meanwhile."
+)
 
 
-def write(finding: Finding, path: str | Path) -> Path:
+def write(finding: Found, path: str | Path) -> Path:
     """Write the page, HTML or PDF by the ending of `path`.
 
     It is there in the end, whole, or not at all.
 
     Args:
-        finding: What `certify` or `judge` found.
+        finding: What `certify`, `judge`, `follow` or `read_series` found.
         path: The file, which ends in .html or .pdf.
 
     Returns:
@@ -55,39 +75,57 @@ def write(finding: Finding, path: str | Path) -> Path:
     return target
 
 
-def render(finding: Finding) -> str:
+def render(finding: Found) -> str:
     """The page as HTML."""
     page = _html.templates("whorl.measured").get_template("certify.html.j2")
     return page.render(policy=POLICY, made=_made(finding), **_filled(finding))
 
 
-def fragment(finding: Finding) -> str:
+def fragment(finding: Found) -> str:
     """Words, table and pictures, for a cell of a notebook."""
     part = _html.templates("whorl.measured").get_template("finding.html.j2")
     return part.render(**_filled(finding))
 
 
-def _filled(finding: Finding) -> dict[str, Any]:
+def _filled(finding: Found) -> dict[str, Any]:
     """What the templates say and show."""
-    loop = finding.leading
     source = Path(finding.source).name if finding.source else "arrays"
+    said = _series(finding) if isinstance(finding, History) else _table(finding)
+    pictures = [
+        (title, caption, _drawing(number, title, shape, draw))
+        for number, (title, caption, shape, draw) in enumerate(_panels(finding))
+    ]
+    colour = finding.verdict.colour
+    return {**said, "source": source + said["source"], "colour": colour, "pictures": pictures}
+
+
+def _table(finding: Finding) -> dict[str, Any]:
+    """The words on a table of measurements."""
+    loop = finding.leading
     clearest = f", sample {loop.sample}, the clearest of {len(finding.loops)}"
     return {
-        "source": source + clearest * (len(finding.loops) > 1),
-        "colour": finding.verdict.colour,
+        "source": clearest * (len(finding.loops) > 1),
         "headline": words.headline(finding),
         "reason": words.reason(finding),
-        "details": words.details(finding, loop),
+        "tables": [("", words.details(finding, loop))],
         "notes": words.notes(finding),
-        "pictures": [
-            (title, caption, _drawing(number, title, shape, draw))
-            for number, (title, caption, shape, draw) in enumerate(_panels(finding))
-        ],
         "method": FOOT,
     }
 
 
-def _made(finding: Finding) -> str:
+def _series(found: History) -> dict[str, Any]:
+    """The words on series, a table per phase."""
+    return {
+        "source": "",
+        "headline": history.headline(found),
+        "reason": history.reason(found),
+        "tables": [(phase.called, history.details(found, phase)) for phase in found.phases],
+        "notes": [note for phase in found.phases for note in history.notes(found, phase)],
+        "method": FOOT_SERIES,
+    }
+
+
+def _made(finding: Found) -> str:
     """Version, date, and which file it was."""
     today = datetime.now(UTC).date().isoformat()
     file = Path(finding.source) if finding.source else None
@@ -97,8 +135,10 @@ def _made(finding: Finding) -> str:
     return f"Made by whorl {_version.installed()} on {today}{of}."
 
 
-def _panels(finding: Finding) -> list[Panel]:
+def _panels(finding: Found) -> list[Panel]:
     """Name, caption, rows and columns of axes, and how to draw, for every picture."""
+    if isinstance(finding, History):
+        return [one for phase in finding.phases[:PHASES] for one in _phase(finding, phase)]
     loop, samples, outputs = finding.leading, finding.samples, finding.outputs
     panels: list[Panel] = [
         (
@@ -109,30 +149,23 @@ def _panels(finding: Finding) -> list[Panel]:
         ),
         (
             "The path of a residual",
-            (
-                "A residual of size one decays to the cross. The solid line is the fitted loop, thin "
-                "lines are replicates."
-            ),
+            f"A residual {SPIRAL}",
             (1, 1),
-            lambda axes: figures.spiral(axes, loop),
+            lambda axes: figures.spiral(axes, loop.fit, loop.intervals),
         ),
         (
             "The loop in two parts",
-            (
-                "Rows move, columns drive. Orange raises, blue lowers, on one scale; what stands in "
-                "the right matrix turns."
-            ),
+            PARTS,
             (1, 2),
-            lambda pair: figures.parts(pair, loop, samples, outputs),
+            lambda pair: figures.parts(
+                pair, loop.fit, figures.lift(samples, outputs) @ loop.fit.basis
+            ),
         ),
         (
             "Eigenvalues",
-            (
-                "To the right: faster decay. Off the line: rotation. Ellipses hold 95 of 100 "
-                "replicates."
-            ),
+            EIGENVALUES,
             (1, 1),
-            lambda axes: figures.eigenvalues(axes, loop, finding.time_unit),
+            lambda axes: figures.eigenvalues(axes, loop.intervals, finding.time_unit),
         ),
         (
             "What the fit leaves over",
@@ -142,6 +175,45 @@ def _panels(finding: Finding) -> list[Panel]:
         ),
     ]
     return panels if loop.fit.rank > 1 else [panels[0], *panels[2:]]
+
+
+def _phase(found: History, phase: history.Phase) -> list[Panel]:
+    """The same pictures of one phase of series."""
+    course, unit = phase.course, found.time_unit
+    named = f"{phase.called}: " if phase.called else ""
+    panels: list[Panel] = [
+        (
+            f"{named}the data" if named else "The data",
+            "Every sample; dashed lines are the operating point.",
+            (1, 1),
+            lambda axes: figures.states(axes, course, unit),
+        ),
+        (
+            f"{named}the path of an error" if named else "The path of an error",
+            f"An error {SPIRAL}",
+            (1, 1),
+            lambda axes: figures.spiral(axes, course, phase.intervals, "error"),
+        ),
+        (
+            f"{named}the loop in two parts" if named else "The loop in two parts",
+            PARTS,
+            (1, 2),
+            lambda pair: figures.parts(pair, course, np.eye(course.rank), "state"),
+        ),
+        (
+            f"{named}eigenvalues" if named else "Eigenvalues",
+            EIGENVALUES,
+            (1, 1),
+            lambda axes: figures.eigenvalues(axes, phase.intervals, unit),
+        ),
+        (
+            f"{named}what nobody could foretell" if named else "What nobody could foretell",
+            "Drift or a pattern here means that one linear loop is not the whole story.",
+            (1, 1),
+            lambda axes: figures.unforeseen(axes, course),
+        ),
+    ]
+    return panels if course.rank > 1 else [panels[0], panels[-1]]
 
 
 def _drawing(number: int, title: str, shape: tuple[int, int], draw: Callable[[Any], None]) -> str:
@@ -170,36 +242,36 @@ def _drawing(number: int, title: str, shape: tuple[int, int], draw: Callable[[An
     return drawing.replace("<svg ", f'<svg role="img" aria-label="{html.escape(title)}" ', 1)
 
 
-def _pdf(finding: Finding) -> bytes:
+def _pdf(finding: Found) -> bytes:
     """Words on the first page, pictures with their captions on the next ones, four on each."""
     from matplotlib import rc_context
     from matplotlib.backends.backend_pdf import PdfPages
     from matplotlib.figure import Figure
 
-    about = {"CreationDate": None, "Title": words.headline(finding)}
+    said = _series(finding) if isinstance(finding, History) else _table(finding)
+    about = {"CreationDate": None, "Title": said["headline"]}
     content = io.BytesIO()
     with (
         rc_context({**_ink(), "font.size": 8}),
         PdfPages(content, metadata=about) as pages,
     ):
         sheet = Figure(figsize=PAPER)
-        lines = [*words.verdict(finding).splitlines(), "", FOOT, "", _made(finding)]
+        lines = [*str(finding).splitlines(), "", said["method"], "", _made(finding)]
         text = "\n".join(_wrapped(line) for line in lines)
         look: dict[str, Any] = {"family": "monospace", "fontsize": 8, "color": figures.INK}
         sheet.text(0.07, 0.955, text, va="top", parse_math=False, **look)
         pages.savefig(sheet)
         panels = _panels(finding)
-        for first in range(0, len(panels), 4):
-            pages.savefig(
-                _sheet(Figure(figsize=PAPER, layout="constrained"), panels[first : first + 4])
-            )
+        for first in range(0, len(panels), EACH):
+            sheet = Figure(figsize=PAPER, layout="constrained")
+            pages.savefig(_sheet(sheet, panels[first : first + EACH]))
     return content.getvalue()
 
 
 def _sheet(sheet: Any, panels: list[Panel]) -> Any:
     """Up to four pictures, each in a part of the sheet with its title and caption."""
-    parts = sheet.subfigures(len(panels), 1, hspace=0.04)
-    for part, (title, caption, shape, draw) in zip(np.atleast_1d(parts), panels, strict=True):
+    parts = sheet.subfigures(EACH, 1, hspace=0.04)
+    for part, (title, caption, shape, draw) in zip(parts, panels, strict=False):
         part.suptitle(title, fontsize=10, weight="bold", color=figures.INK)
         part.supxlabel(caption, fontsize=8, color=figures.INK)
         draw(part.subplots(*shape))

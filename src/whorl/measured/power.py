@@ -18,6 +18,7 @@ from whorl.measured.estimate import Fit
 from whorl.measured.flips import Scores, scores, shapes, studentised
 
 DRAWS = 800
+LITTLE = 0.5  # a chance below this, of seeing what was asked for, is little power
 WIDE = 10  # directions from which on the power is that of equal noise
 MOST = 1e6  # times; nobody repeats a series more often
 
@@ -34,6 +35,11 @@ class Power:
     visible: (
         float  # the smallest share of the loop that this experiment would have seen; 1 where none
     )
+
+    @property
+    def little(self) -> bool:
+        """Whether a skew part of that size would hardly have been seen."""
+        return self.power < LITTLE
 
     def more(self, repeats: int) -> int | None:
         """How many repeats beyond those there are; None where no number would do."""
@@ -55,16 +61,32 @@ def power(
     """The power of the test against a skew part of `size` times the loop, and the repeats that
     would give it `chance`.
     """
-    found, whole = _without(fit), fit.clean
+    found = _without(fit)
     quiet = fit.scatter <= 1e-9 * np.sqrt(fit.spread.sum() / max(fit.rows, 1))
-    if quiet or not whole:  # no noise, nothing to wait for
+    if quiet or not fit.clean:  # no noise, nothing to wait for
         return Power(chance, size, 1.0, 1.0, 0.0)
     tried = _experiments(fit, found, seed)
+    return searched(tried, fit.clean, found.units, size=size, chance=chance, level=level)
+
+
+def searched(
+    tried: Callable[[float], np.ndarray],
+    whole: float,
+    units: int,
+    *,
+    size: float,
+    chance: float,
+    level: float,
+) -> Power:
+    """The power of a test whose statistic `tried` draws, for skew parts of a given size.
+
+    `whole` is the size of the symmetric part, and `units` are the independent ones.
+    """
     limit = np.quantile(tried(0.0), 1 - level)
 
     def of(share: float, times: float) -> float:
         reach = whole * share / np.sqrt(1 - share**2)
-        blunt = _blunt(found.units, times, level)
+        blunt = _blunt(units, times, level)
         return float(np.mean(tried(np.sqrt(times) * reach) >= limit * blunt))
 
     times = (
@@ -102,27 +124,30 @@ def _experiments(fit: Fit, found: Scores, seed: int) -> Callable[[float], np.nda
         turns *= told / np.linalg.norm(turns, axis=1, keepdims=True)
         noise = flips @ found.noise
         return lambda reach: np.sum((noise + np.sqrt(2.0) * reach * turns) ** 2, axis=1)
-    turns = np.zeros((draws, fit.rank, fit.rank))
-    one, other = np.triu_indices(fit.rank, k=1)
-    turns[:, one, other] = rng.standard_normal((draws, planes))
-    turns -= turns.swapaxes(1, 2)
-    turns /= np.linalg.norm(turns, axis=(1, 2), keepdims=True)
+    turns = random_turns(planes, draws, rng)
     drawn = flips[:, :, None] * found.noise
     drawn -= np.einsum("upk,fk->fup", found.mixed, flips @ found.fitted, optimize=True)
     added = _told(fit, turns)
     return lambda reach: studentised(drawn + reach * added)
 
 
+def random_turns(
+    planes: int, draws: int, rng: np.random.Generator
+) -> Float[np.ndarray, "draws planes"]:
+    """The upper triangles of skew matrices of size one in random directions."""
+    turns = rng.standard_normal((draws, planes))
+    return turns / np.linalg.norm(turns, axis=1, keepdims=True) / np.sqrt(2.0)
+
+
 def _told(
-    fit: Fit, turns: Float[np.ndarray, "draws n n"]
+    fit: Fit, turns: Float[np.ndarray, "draws planes"]
 ) -> Float[np.ndarray, "draws units planes"]:
     """What skew parts add to the score of each unit, after the symmetric fit has taken its share."""
-    one, other = np.triu_indices(fit.rank, k=1)
     planes = [
         scores(replace(fit, cross=odd @ fit.gram, answer=fit.drive @ odd.T)).seen
         for odd in shapes(fit.rank)[1]
     ]
-    return np.einsum("fp,pus->fus", turns[:, one, other], np.stack(planes), optimize=True)
+    return np.einsum("fp,pus->fus", turns, np.stack(planes), optimize=True)
 
 
 def _blunt(units: int, times: float, level: float) -> float:

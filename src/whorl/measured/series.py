@@ -2,15 +2,10 @@ r"""Time series of a learner: is it reciprocal, does it turn, and which way does
 
 *The propagator.* Over a time $\Delta$ a linear loop takes the state from $\mu + x$ to $\mu +
 e^{-R\Delta}x$. The propagator is symmetric when R is, and has real eigenvalues when R has them, as
-long as no mode turns by more than half a cycle between two samples.
-
-*Instruments.* Noise in a measured state biases any regression on it. The sample before is noisy as
-well, but its noise is another: R and $\mu$ solve
-
-$$ \sum_t \bigl(y_{t+1} - \mu - e^{-R\Delta_t}(y_t - \mu)\bigr)\,(1, y_{t-1}) = 0 , $$
-
-which measurement noise leaves true, and uneven sampling too. Each unit (a run, or a stretch of one)
-adds its own part to the sums, which tells how the noise moves the estimate.
+long as no mode turns by more than half a cycle between two samples. R is the most likely one
+(`likelihood`), with noise in the state and in its measurement; noise in a measured state would bias
+a regression on it. Each unit (some neighbouring steps) adds its own part to the scores, which tells
+how the noise moves the estimate.
 
 *The arrow of time.* A stationary run looks the same backwards exactly when its lagged covariances
 are symmetric; their skew part, over the time between samples, is the rate at which the run encloses
@@ -18,26 +13,31 @@ area. With the covariance $\Sigma$ of the state, $R\Sigma = D + A$, the entropy 
 $\operatorname{tr}(\Sigma^{-1}A^\mathsf{T}D^{-1}A)$.
 """
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from scipy import linalg, optimize, stats
+from scipy import linalg, stats
 
+from whorl.measured import likelihood
 from whorl.measured.bootstrap import Interval, Intervals, spans
 from whorl.measured.estimate import Estimated, Matrix, Stack
 from whorl.measured.flips import signs, studentised
-from whorl.measured.turning import Turning, turning
+from whorl.measured.power import DRAWS, Power, random_turns, searched
+from whorl.measured.turning import Turning
 from whorl.spectrum import Spectrum
 from whorl.verdict import Verdict
 
-FEWEST = 8  # runs that are units by themselves
-UNITS = 16  # stretches into which fewer runs are cut
-SHORT = 3  # steps of a stretch
+UNITS = 64  # groups of neighbouring steps whose noise is told apart
+LEAST = 18  # steps
+SAME = 1e-13  # variance of a combination of states of size one that is round-off
 EVEN = 1e-3  # steps this much alike, relative to their median, are called even
+ROUND_OFF = 1e-7  # of a loop whose slopes are differences
+TINY = np.finfo(float).tiny
 REPLICATES = 999
 LEVEL = 0.95
 
@@ -52,12 +52,11 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Steps:
-    """All triples of neighbouring samples: before, now and next, with the time between."""
+    """All steps from a sample to the next, with the time between."""
 
-    before: Float[np.ndarray, "steps n"]
     now: Float[np.ndarray, "steps n"]
     after: Float[np.ndarray, "steps n"]
-    gap: Float[np.ndarray, "steps"]  # from now to next
+    gap: Float[np.ndarray, "steps"]
     time: Float[np.ndarray, "steps"]
     unit: np.ndarray  # the unit of every step
 
@@ -65,6 +64,11 @@ class Steps:
     def units(self) -> int:
         """Number of units."""
         return int(self.unit.max()) + 1
+
+    @property
+    def even(self) -> bool:
+        """Whether all steps take the same time."""
+        return bool(np.ptp(self.gap) <= EVEN * np.median(self.gap))
 
     def by_unit(self, values: np.ndarray) -> np.ndarray:
         """Sums over the steps of each unit."""
@@ -80,7 +84,10 @@ class Course(Estimated):
     loop: Matrix
     influence: Stack
     rest: Float[np.ndarray, "n"]  # the operating point
-    left: Float[np.ndarray, "steps n"]  # what the propagator does not explain
+    drive: Matrix  # Q, what noise adds to the covariance of the state per unit time
+    noise: Float[np.ndarray, "n"]  # standard deviation of the noise of a measurement
+    driven: Stack  # what every unit's noise has added to Q
+    left: Float[np.ndarray, "steps n"]  # what nobody could foretell, in units of its scatter
     steps: Steps
 
     @property
@@ -89,15 +96,39 @@ class Course(Estimated):
         return max(self.steps.units - 1, 1)
 
     @cached_property
-    def symmetric_p(self) -> float:
-        """The p-value of "R is symmetric", from random signs of the units."""
+    def _turned(self) -> tuple[Float[np.ndarray, "units planes"], Float[np.ndarray, "planes p"]]:
+        """What every unit has added to the skew part, and the matrix that makes its scatter one."""
         one, other = np.triu_indices(self.rank, k=1)
         moved = (self.influence - self.influence.swapaxes(1, 2))[:, one, other] / 2
-        seen = self.skew[one, other]
-        root = np.linalg.pinv(
-            np.linalg.cholesky(moved.T @ moved + 1e-14 * np.eye(len(one)) * np.sum(moved**2))
-        )
-        return _p(moved @ root.T, seen @ root.T)
+        return moved, _whitening(moved)
+
+    @cached_property
+    def symmetric_p(self) -> float:
+        """The p-value of "R is symmetric", from random signs of the units."""
+        moved, white = self._turned
+        if self.exact:
+            return 1.0 if self.skewness <= ROUND_OFF else 0.0
+        return _p(moved @ white, self.skew[np.triu_indices(self.rank, k=1)] @ white)
+
+    @cached_property
+    def exact(self) -> bool:
+        """Whether there is no noise but that of arithmetic."""
+        return bool(np.sum(self.influence**2) <= (ROUND_OFF * np.linalg.norm(self.loop)) ** 2)
+
+    def power(self, *, size: float = 0.1, chance: float = 0.8, level: float = 0.05) -> Power:
+        """The power of that test against a skew part of `size` times the loop."""
+        if self.exact or not self.clean:
+            return Power(chance, size, 1.0, 1.0, 0.0)
+        moved, white = self._turned
+        rng = np.random.default_rng(3)
+        flips = signs(len(moved), 1)[1 : DRAWS + 1]
+        drawn = flips[:, :, None] * (moved @ white)
+        turns = random_turns(moved.shape[1], len(flips), rng) @ white / len(moved)
+
+        def tried(reach: float) -> np.ndarray:
+            return studentised(drawn + reach * turns[:, None])
+
+        return searched(tried, self.clean, len(moved), size=size, chance=chance, level=level)
 
 
 @dataclass(frozen=True)
@@ -107,7 +138,7 @@ class Arrow:
     p: float  # of detailed balance
     area: Float[np.ndarray, "planes"]  # area enclosed per unit time, in every plane of two states
     spread: Float[np.ndarray, "planes"]  # half the width of its interval
-    entropy: Interval | None  # produced per unit time; None where samples are uneven
+    entropy: Interval | None  # produced per unit time; None where the estimate is not stationary
 
 
 def runs(
@@ -130,107 +161,133 @@ def runs(
 
 
 def steps(found: Sequence[Stretch]) -> Steps:
-    """The triples of all runs, and the units that they belong to."""
-    usable = [run for run in found if len(run.time) >= 3]
-    if not usable:
-        raise ValueError(
-            "a run must have at least 3 samples without a gap, but none has: sample more often"
-        )
-    total = sum(len(run.time) - 2 for run in usable)
-    parts, unit = [], 0
-    for run in usable:
-        count = len(run.time) - 2
-        whole = len(usable) >= FEWEST
-        cuts = 1 if whole else max(1, min(round(UNITS * count / total), count // SHORT))
-        own = np.minimum(np.arange(count) * cuts // count, cuts - 1) + unit
-        unit += cuts
-        parts.append(
-            (
-                run.state[:-2],
-                run.state[1:-1],
-                run.state[2:],
-                np.diff(run.time)[1:],
-                run.time[1:-1],
-                own,
-            )
-        )
-    return Steps(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+    """The steps of all stretches, and the units that they belong to."""
+    counts = np.array([len(run.time) - 1 for run in found])
+    each = max(1, -(-int(counts.sum()) // UNITS))
+    unit, first = [], 0
+    for count in counts:
+        cuts = max(1, round(count / each))
+        unit.append(np.arange(count) * cuts // count + first)
+        first += cuts
+    return Steps(
+        np.concatenate([run.state[:-1] for run in found]),
+        np.concatenate([run.state[1:] for run in found]),
+        np.concatenate([np.diff(run.time) for run in found]),
+        np.concatenate([run.time[1:] for run in found]),
+        np.concatenate(unit),
+    )
+
+
+def _pieces(found: Sequence[Stretch]) -> list[Stretch]:
+    """Stretches of at least two samples, the long ones in pieces that share a sample."""
+    cut = []
+    for run in found:
+        count = len(run.time) - 1
+        ends = np.linspace(0, count, max(1, round(count / likelihood.STEPS)) + 1).astype(int)
+        cut += [
+            Stretch(run.time[first : last + 1], run.state[first : last + 1])
+            for first, last in itertools.pairwise(ends)
+            if last > first
+        ]
+    return cut
 
 
 def follow(found: Sequence[Stretch]) -> Course:
     """Estimate the loop behind some runs."""
-    given = steps(found)
-    count, size = given.now.shape
-    if given.units < 6 or count < size * (size + 1) + 6:
+    if all(len(run.time) < 3 for run in found):
         raise ValueError(
-            f"the series must have at least {max(18, size * (size + 1) + 6)} steps between "
-            f"samples, but it has {count} in {given.units} stretches: record more"
+            "a run must have at least 3 samples without a gap at increasing times, but none has: "
+            "sample more often"
         )
+    pieces = _pieces(found)
+    given = steps(pieces)
+    count, size = given.now.shape
+    least = max(LEAST, 2 * size * (size + 1))
+    if count < least:
+        raise ValueError(
+            f"the series must have at least {least} steps between samples, but it has {count}: "
+            "record more"
+        )
+    _check_states(given)
+    return _likely(given, pieces)
+
+
+def _check_states(given: Steps) -> None:
+    """Every state must move, and by itself."""
     scale = given.now.std(axis=0)
     if (scale <= 1e-12 * np.abs(given.now).max(axis=0)).any():
         flat = int(np.argmin(scale))
         raise ValueError(f"state_{flat + 1} must vary, but it is {given.now[0, flat]:g} throughout")
-    return _solved(given)
-
-
-def _solved(given: Steps) -> Course:
-    size = given.now.shape[1]
-    centre, scale = given.now.mean(axis=0), given.now.std()
-    moved = [(part - centre) / scale for part in (given.before, given.now, given.after)]
-    usual = float(np.median(given.gap))
-    lags = given.gap / usual
-    kept = np.concatenate([np.ones((len(lags), 1)), moved[0]], axis=1)  # instruments
-    gaps, which = np.unique(np.round(lags, 12), return_inverse=True)
-
-    def left(numbers: np.ndarray) -> np.ndarray:
-        loop, rest = numbers[: size**2].reshape(size, size), numbers[size**2 :]
-        # Far from a solution the exponential must not overflow.
-        powers = linalg.expm(-np.clip(loop, -50, 50) * gaps[:, None, None])[which]
-        return moved[2] - rest - np.einsum("tij,tj->ti", powers, moved[1] - rest)
-
-    def sums(numbers: np.ndarray) -> np.ndarray:
-        return (left(numbers).T @ kept / len(lags)).ravel()
-
-    start = _start(moved, kept, lags)
-    answer: Any = optimize.root(sums, start, method="hybr", options={"xtol": 1e-12})
-    numbers = answer.x
-    if np.abs(sums(numbers)).max() > 1e-6:
+    values, vectors = np.linalg.eigh(np.corrcoef(given.now.T).reshape(len(scale), -1))
+    if values[0] < SAME:
+        own = [f"state_{at + 1}" for at in np.flatnonzero(np.abs(vectors[:, 0]) > 1e-3)]
         raise ValueError(
-            "the samples must follow a propagator with a logarithm, but theirs has none: sample "
-            "more often, or with less noise"
+            f"states must move independently, but {' and '.join(own)} always move together: leave "
+            "one out"
         )
-    rest_left = left(numbers)
-    slope = _slope(sums, numbers)
-    by_unit = given.by_unit(rest_left[:, :, None] * kept[:, None, :]).reshape(given.units, -1)
-    by_unit = by_unit / len(lags) * np.sqrt(len(lags) / max(len(lags) - size - 1, 1))
-    influence = -np.linalg.solve(slope, by_unit.T).T[:, : size**2].reshape(-1, size, size)
-    loop = numbers[: size**2].reshape(size, size) / usual
-    rest = centre + scale * numbers[size**2 :]
-    return Course(loop, influence / usual, rest, scale * rest_left, given)
 
 
-def _start(moved: list[np.ndarray], kept: np.ndarray, lags: np.ndarray) -> np.ndarray:
-    """The propagator over the usual step, by instruments, and its logarithm."""
-    size = moved[1].shape[1]
-    near = np.abs(lags - 1) < 0.5
-    now = np.concatenate([moved[1], np.ones((len(lags), 1))], axis=1)[near]
-    fitted = np.linalg.lstsq(kept[near].T @ now, kept[near].T @ moved[2][near], rcond=1e-10)[0].T
-    phi = fitted[:, :size]
-    values = np.linalg.eigvals(phi)
-    if (np.abs(values.imag) < 1e-12).any() and values.real.min() <= 0:
-        phi = phi + (0.05 - values.real.min()) * np.eye(size)
-    loop = -np.real(np.asarray(linalg.logm(phi)))
-    rest = np.linalg.lstsq(np.eye(size) - phi, fitted[:, size], rcond=1e-6)[0]
-    return np.concatenate([loop.ravel(), rest])
+def _likely(given: Steps, pieces: Sequence[Stretch]) -> Course:
+    """The most likely loop, from states and times of size one."""
+    size = given.now.shape[1]
+    centre, scale = given.now.mean(axis=0), given.now.std(axis=0)
+    usual = float(np.median(given.gap))
+    mixed, both = np.outer(scale, 1 / scale) / usual, np.outer(scale, scale) / usual
+    paths = likelihood.paths(
+        [(one.state - centre) / scale for one in pieces], [one.time / usual for one in pieces]
+    )
+    found = likelihood.fitted(paths, _starts(paths))
+    model = likelihood.unpacked(found.numbers[None], size)
+    own = given.by_unit(found.scores[:, paths.there].T)
+    # A fit leaves over less than the noise behind it.
+    free = max(len(given.now) - size - 1 - found.numbers.size / size, 1.0)
+    moved = own @ likelihood.inverse(found.information, size) * np.sqrt(len(given.now) / free)
+    changed = likelihood.unpacked(found.numbers - moved, size)
+    return Course(
+        model.loop[0] * mixed,
+        moved[:, : size**2].reshape(-1, size, size) * mixed,
+        centre + scale * np.linalg.lstsq(model.loop[0], model.push[0], rcond=1e-12)[0],
+        model.drive[0] * both,
+        scale * np.sqrt(model.noise[0]),
+        (model.drive[0] - changed.drive) * both,
+        found.left[paths.there],
+        given,
+    )
 
 
-def _slope(function: Callable[[np.ndarray], np.ndarray], place: np.ndarray) -> np.ndarray:
-    wide = 1e-6 * np.maximum(np.abs(place), 1.0)
-    columns = [
-        (function(place + step) - function(place - step)) / (2 * size)
-        for size, step in ((w, w * e) for w, e in zip(wide, np.eye(len(place)), strict=True))
-    ]
-    return np.stack(columns, axis=1)
+def _starts(paths: likelihood.Paths) -> list[np.ndarray]:
+    """Loops to begin with: by regression on the sample before, and by it as an instrument."""
+    size = paths.state.shape[2]
+    there = paths.there[:, 1:] & (np.abs(paths.gap[:, 1:] - 1) < 0.5)
+    if not there.any():
+        there = paths.there[:, 1:]
+    before, now, after = (
+        part[there] for part in (paths.state[:, :-2], paths.state[:, 1:-1], paths.state[:, 2:])
+    )
+    one = np.ones((len(now), 1))
+    known = np.concatenate([now, one], axis=1)
+    begun = []
+    for past in (now, before):
+        kept = np.concatenate([past, one], axis=1)
+        fitted = np.linalg.lstsq(kept.T @ known, kept.T @ after, rcond=1e-10)[0].T
+        phi = fitted[:, :size]
+        # A propagator that noise has turned over has no logarithm: take what is left of it.
+        low = np.linalg.eigvals(phi).real.min()
+        phi = phi + max(0.05 - low, 0.0) * np.eye(size)
+        loop = -np.real(np.asarray(linalg.logm(phi)))
+        push = np.linalg.lstsq(np.eye(size) - phi, loop @ fitted[:, size], rcond=1e-6)[0]
+        misfit = after - known @ fitted.T
+        logs = np.log(np.mean(misfit**2, axis=0) / 4 + likelihood.FLOOR)
+        drive = np.diag(logs)[np.tril_indices(size)]
+        begun.append(np.concatenate([loop.ravel(), push, drive, logs / 2]))
+    return begun
+
+
+def _whitening(moved: Float[np.ndarray, "units p"]) -> Float[np.ndarray, "p p"]:
+    """A matrix after which what the units have added has the scatter one in every direction."""
+    scatter = moved.T @ moved
+    values, vectors = np.linalg.eigh(scatter)
+    return vectors / np.sqrt(np.maximum(values, max(1e-14 * values[-1], TINY)))
 
 
 def _p(moved: Float[np.ndarray, "units p"], seen: Float[np.ndarray, "p"]) -> float:
@@ -254,42 +311,30 @@ def arrow(course: Course) -> Arrow:
     lone = sums - rate * time[:, None]
     reach = stats.t.ppf((1 + LEVEL) / 2, course.free)
     spread = reach * np.sqrt(np.sum(lone**2, axis=0)) / time.sum()
-    white = np.linalg.pinv(
-        np.linalg.cholesky(lone.T @ lone + 1e-14 * np.sum(lone**2) * np.eye(len(one)))
-    )
-    p = _p(lone @ white.T, sums.sum(axis=0) @ white.T)
+    white = _whitening(lone)
+    p = _p(lone @ white, sums.sum(axis=0) @ white)
     return Arrow(p, rate, spread, _entropy(course, zero=p > 0.05))
 
 
 def _entropy(course: Course, *, zero: bool) -> Interval | None:
-    given = course.steps
-    if np.ptp(given.gap) > EVEN * np.median(given.gap):
-        return None
-    lag = float(np.median(given.gap))
-    now, after = given.now - course.rest, given.after - course.rest
-    lagged = given.by_unit(after[:, :, None] * now[:, None, :])
-    count = given.by_unit(np.ones(len(now)))
-
-    def produced(loop: Matrix, cross: np.ndarray, number: float) -> float:
-        # The covariance of the state from the lagged one, which measurement noise does not enter.
-        cover = np.linalg.solve(linalg.expm(-loop * lag), cross / number)
-        cover = (cover + cover.T) / 2
-        drift = loop @ cover
-        even, odd = (drift + drift.T) / 2, (drift - drift.T) / 2
-        if np.linalg.eigvalsh(even).min() <= 0 or np.linalg.eigvalsh(cover).min() <= 0:
+    def produced(loop: Matrix, drive: Matrix) -> float:
+        """The entropy production of a loop that noise drives; NaN where nothing is stationary."""
+        if np.linalg.eigvals(loop).real.min() <= 0 or np.linalg.eigvalsh(drive).min() <= 0:
             return np.nan
-        return float(np.trace(np.linalg.solve(cover, odd.T) @ np.linalg.solve(even, odd)))
+        cover = linalg.solve_continuous_lyapunov(loop, drive)
+        odd = loop @ cover - drive / 2
+        return float(np.trace(np.linalg.solve(cover, odd.T) @ np.linalg.solve(drive / 2, odd)))
 
-    whole = produced(course.loop, lagged.sum(axis=0), count.sum())
+    whole = produced(course.loop, course.drive)
     without = np.array(
         [
-            produced(course.loop - moved, lagged.sum(axis=0) - own, count.sum() - number)
-            for moved, own, number in zip(course.influence, lagged, count, strict=True)
+            produced(course.loop - moved, course.drive - driven)
+            for moved, driven in zip(course.influence, course.driven, strict=True)
         ]
     )
     if not np.isfinite(whole) or not np.isfinite(without).all():
         return None
-    roots, units = np.sqrt(without), given.units
+    roots, units = np.sqrt(np.maximum(without, 0.0)), course.steps.units
     error = np.sqrt((units - 1) / units * np.sum((roots - roots.mean()) ** 2))
     reach = stats.t.ppf((1 + LEVEL) / 2, course.free) * error
     low = 0.0 if zero else max(np.sqrt(whole) - reach, 0.0) ** 2
@@ -322,10 +367,12 @@ def effects(course: Course, *, still: bool = False) -> dict[str, float]:
     In a run that stays where it is (`still`), a drift shows in the means of the stretches.
     """
     given, left = course.steps, course.left
-    now = (given.before - course.rest) / given.now.std(axis=0)
+    if course.exact:
+        return {}
+    now = (given.now - given.now.mean(axis=0)) / given.now.std(axis=0)
     late = (given.time - given.time.mean()) / max(np.ptp(given.time), 1e-300)
     lagged = np.zeros_like(left)
-    lagged[2:] = np.where((given.unit[2:] == given.unit[:-2])[:, None], left[:-2], 0.0)
+    lagged[1:] = np.where((np.diff(given.time) > 0)[:, None], left[:-1], 0.0)
     far = np.sum(now**2, axis=1, keepdims=True)
     # Towards rest and beyond what is linear, and bent to one side: one number per step and state.
     tried = {
@@ -360,6 +407,11 @@ def effects(course: Course, *, still: bool = False) -> dict[str, float]:
 
 def stationary(found: Sequence[Stretch], course: Course) -> bool:
     """Whether the runs stay where they are: about as far from rest at the end as at the start."""
+    # A run that moves on and on may be said to decay to somewhere far away.
+    if (
+        np.abs(course.rest - course.steps.now.mean(axis=0)) > 3 * course.steps.now.std(axis=0)
+    ).any():
+        return False
     first, last = [], []
     for run in found:
         third = max(len(run.time) // 3, 1)
@@ -368,16 +420,15 @@ def stationary(found: Sequence[Stretch], course: Course) -> bool:
     return bool(0.2 < np.sum(last) / max(np.sum(first), 1e-300) < 5.0)
 
 
-def judged(course: Course, alpha: float) -> tuple[Verdict, float, Turning]:
-    """The verdict on a loop from series, the p-value of "reciprocal", and those of its spectrum."""
-    if course.rank < 2:
-        return Verdict.RECIPROCAL, 1.0, Turning(1.0, 1.0)
-    p, spun = course.symmetric_p, turning(course.loop, course.influence, course.free)
-    if p > alpha:
-        return Verdict.RECIPROCAL, p, spun
+def judged(course: Course, reach: Power | None, spun: Turning, alpha: float) -> Verdict:
+    """The verdict on a loop from series, with its power and the tests of its spectrum."""
+    if reach is None:
+        return Verdict.RECIPROCAL
+    if course.symmetric_p > alpha:
+        return Verdict.INCONCLUSIVE if reach.little else Verdict.RECIPROCAL
     if spun.real <= alpha:
-        return Verdict.TURNS, p, spun
-    return (Verdict.GRADIENT if spun.complex <= alpha else Verdict.BORDERLINE), p, spun
+        return Verdict.TURNS
+    return Verdict.GRADIENT if spun.complex <= alpha else Verdict.BORDERLINE
 
 
 def intervals(course: Course, *, zero: bool) -> Intervals:
@@ -392,7 +443,7 @@ def aliased(course: Course, spread: Intervals) -> bool:
     lag = float(np.median(course.steps.gap))
     fastest = max(mode.rotation.high for mode in spread.modes)
     lost = float(np.real(course.eigenvalues).max()) * lag > 3.0  # nothing is left of a mode by then
-    return fastest * lag > 0.75 * np.pi or lost
+    return fastest * lag > 0.5 * np.pi or lost
 
 
 def spectrum(course: Course) -> Spectrum:

@@ -12,6 +12,12 @@ the estimate from the cone, in units of that scatter, against Student's t: it do
 coordinates chosen in the plane, it reaches its level where the truth lies on the cone, and inside
 either region it errs on the safe side.
 
+Where a third eigenvalue is so near that the three cannot be told apart, the pair's plane is not known
+well enough for that. The three are then judged together: of their block M, freed of its trace, the
+coefficients of $\lambda^3 - a\lambda - b$, $a = \frac12\operatorname{tr}M^2$ and $b = \det M$, are smooth
+in the noise, and all three are real inside the cusp $27b^2 \le 4a^3$. The distance from the cusp, as
+that of two numbers (Fisher's F), errs on the safe side. Four and more that meet are not covered.
+
 That a loop turns is found when one pair is inside its cone; that it is a gradient flow in another
 metric when every pair is outside; between, nothing is said.
 """
@@ -21,11 +27,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy import stats
+from scipy import linalg, stats
 
 from whorl.measured.estimate import Matrix, Stack
 
 FORM = np.diag([1.0, 1.0, -1.0])  # of the cone
+NEAR = 1e-4  # a p-value of "three meet" above which three are judged together
 PAIRS = 66  # tried one by one; beyond, only neighbours
 
 
@@ -49,9 +56,14 @@ def turning(loop: Matrix, influence: Stack, free: float) -> Turning:
     left = np.linalg.pinv(right)
     pairs = [at for at in range(len(values)) if values[at].imag > 0]
     if pairs:
-        away = [_inside(loop, influence, right, left, at) for at in pairs]
+        lone = np.flatnonzero(np.imag(values) == 0)
+        smallest = 1.0
+        for at in pairs:
+            p = float(stats.t.sf(_inside(loop, influence, right, left, at), free))
+            frames = (np.linalg.qr(_frame(right, at, other))[0] for other in lone)
+            threes = [_three(loop, influence, frame, free) for frame in frames]
+            smallest = min(smallest, max([p, *threes]))
         # The smallest of several p-values needs Sidak's price.
-        smallest = float(stats.t.sf(max(away), free))
         return Turning(float(-np.expm1(len(pairs) * np.log1p(-smallest))), 1.0)
     order = np.argsort(np.real(values))
     tried = (
@@ -90,6 +102,61 @@ def _distance(
     root = (vectors * np.sqrt(values)) @ vectors.T
     bent, axes = np.linalg.eigh(root @ FORM @ root)
     return from_cone(axes.T @ np.linalg.solve(root, place), bent)
+
+
+def _frame(right: np.ndarray, at: int, other: int) -> Float[np.ndarray, "n 3"]:
+    """The directions of a pair and of one more eigenvalue."""
+    pair, lone = right[:, at], right[:, other]
+    return np.stack([np.real(pair), np.imag(pair), np.real(lone)], axis=1)
+
+
+def _three(loop: Matrix, influence: Stack, frame: Float[np.ndarray, "n 3"], free: float) -> float:
+    """The p-value of "these three are real"; 0 where the third is far from the pair."""
+    # Rows that are blind to the other eigenvectors, of which the frame's complement knows nothing.
+    dual = _dual(loop, frame)
+    block, moved = dual @ loop @ frame, dual @ influence @ frame
+    bare = block - np.trace(block) / 3 * np.eye(3)
+    square = bare @ bare
+    half = np.trace(square) / 2
+    place = np.array([half, np.linalg.det(bare)])
+    # By Cayley and Hamilton the slope of the determinant is M^2 - a.
+    slopes = np.stack([bare, square - half * np.eye(3)])
+    slopes[1] -= np.trace(slopes[1]) / 3 * np.eye(3)
+    change = np.einsum("kij,uji->uk", slopes, moved)
+    scatter = change.T @ change
+    size = np.sqrt(np.diag(scatter))
+    if not size.all():
+        return 0.0
+    shared = scatter / np.outer(size, size) + 1e-9 * np.eye(2)
+    white = np.linalg.inv(np.linalg.cholesky(shared)) / size
+
+    def p(far: float) -> float:
+        return float(stats.f.sf(far * (free - 1) / (2 * free), 2, max(free - 1, 1.0)))
+
+    seen, first, second = white @ place, 3 * white[:, 0], 2 * white[:, 1]
+    if p(float(seen @ seen)) < NEAR:
+        return 0.0
+    # The edge of the cusp is a = 3 s^2, b = 2 s^3; the closest point solves a quintic.
+    bends = [
+        3 * second @ second,
+        5 * first @ second,
+        2 * first @ first,
+        -3 * seen @ second,
+        -2 * seen @ first,
+        0.0,
+    ]
+    tried = np.real(np.roots(bends))[:, None]
+    return p(float(np.min(np.sum((seen - tried**2 * first - tried**3 * second) ** 2, axis=1))))
+
+
+def _dual(loop: Matrix, frame: Float[np.ndarray, "n 3"]) -> Float[np.ndarray, "3 n"]:
+    """The rows that go with an invariant subspace: one on it, zero on the other one."""
+    whole = np.linalg.qr(frame, mode="complete")[0]
+    inner = whole.T @ loop @ whole
+    rows = np.eye(3, len(loop))
+    if len(loop) > 3:
+        rows[:, 3:] = -linalg.solve_sylvester(inner[:3, :3], -inner[3:, 3:], -inner[:3, 3:])
+    return (whole[:, :3].T @ frame).T @ rows @ whole.T
 
 
 def from_cone(place: Float[np.ndarray, "3"], bent: Float[np.ndarray, "3"]) -> float:

@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from whorl.measured.bootstrap import Interval
     from whorl.measured.diagnosis import Diagnosis
     from whorl.measured.finding import Finding, Loop
+    from whorl.measured.power import Power
 
 BETTER: dict[str | None, str] = {
     "boundary": "a boundary term explains the loop better",
     "adjoint": "a mismatched adjoint explains the loop better",
     None: "a boundary term and a mismatched adjoint explain the loop about equally well",
 }
-LITTLE = 0.5  # a chance below this, of seeing what was asked for, is little power
 WILD = 25.0  # a value this many times farther from the middle than half of all deserves a word
 MOST = 4  # notes on one screen
 ILL = 30.0  # a weakest direction this many times weaker than the strongest deserves a word
@@ -46,7 +46,7 @@ def headline(finding: Finding) -> str:
     who, unit = subject(finding), turn_unit(finding.time_unit)
     if not finding.can_turn:
         return f"This {who} cannot turn: two outputs leave one direction, and it takes two to turn."
-    if inconclusive(finding):
+    if finding.verdict == Verdict.INCONCLUSIVE:
         return f"Inconclusive: these measurements cannot tell whether this {who} turns."
     if finding.verdict == Verdict.RECIPROCAL:
         return f"This {who} shows no sign of turning."
@@ -58,13 +58,6 @@ def headline(finding: Finding) -> str:
             f"This {who} follows a gradient in another metric: not reciprocal, and no mode turns."
         )
     return f"This {who} is not reciprocal, and whether it turns is borderline."
-
-
-def inconclusive(finding: Finding) -> bool:
-    """Whether nothing was rejected, and a turn that matters would hardly have been seen."""
-    reach = finding.leading.power
-    weak = reach is not None and reach.power < LITTLE
-    return finding.verdict == Verdict.RECIPROCAL and finding.can_turn and weak
 
 
 def turn_unit(time_unit: str) -> str:
@@ -81,12 +74,12 @@ def reason(finding: Finding) -> str:
     """What the verdict rests on."""
     if not finding.can_turn:
         return "There is nothing to test. Drive several samples together to see whether they turn into each other."
-    if finding.verdict != Verdict.RECIPROCAL:
+    if finding.p <= finding.alpha:
         rejected = f"That it is reciprocal is rejected: p = {finding.p:.2g}, below the limit {finding.alpha:g}."
         return f"{rejected} {_spectrum(finding)}"
     reach = finding.leading.power
-    if inconclusive(finding):
-        settle = _power(finding.leading)
+    if finding.verdict == Verdict.INCONCLUSIVE and reach is not None:
+        settle = powerful(reach, finding.leading.record.repeats)
         return f"That it is reciprocal is not rejected (p = {finding.p:.2g}), but {settle}."
     seen = (
         f" A skew part of {reach.visible:.2g} of the loop would have been seen in four cases of "
@@ -144,7 +137,7 @@ def details(finding: Finding, loop: Loop) -> list[tuple[str, str]]:
         ("mass", _mass(loop, finding.alpha, len(finding.loops))),
     ]
     if loop.test is not None and loop.power is not None:
-        lines += [("test", _test(loop)), ("power", _power(loop))]
+        lines += [("test", _test(loop)), ("power", powerful(loop.power, loop.record.repeats))]
     return lines + [("origin", text) for text in origin(loop.diagnosis, finding.alpha)]
 
 
@@ -321,9 +314,8 @@ def _test(loop: Loop) -> str:
     return f"random signs of {test.units} {units}, {test.draws} experiments; offset and symmetric part fitted"
 
 
-def _power(loop: Loop) -> str:
-    reach, repeats = loop.power, loop.record.repeats
-    assert reach is not None
+def powerful(reach: Power, repeats: int) -> str:
+    """What the experiment could see, and what it would take to see it surely."""
     start = f"a skew part of {reach.size:g} had a chance of {reach.power:.0%} to be seen"
     if reach.times <= 1:
         return start
@@ -366,7 +358,6 @@ def numbers(finding: Finding) -> dict[str, Any]:
         "colour": finding.verdict.colour,
         "can_turn": finding.can_turn,
         "headline": headline(finding),
-        "inconclusive": inconclusive(finding),
         "dropped": finding.dropped,
         "undriven": list(finding.undriven),
         "p": finding.p if finding.can_turn else None,
@@ -380,7 +371,7 @@ def numbers(finding: Finding) -> dict[str, Any]:
 
 
 def _loop(loop: Loop) -> dict[str, Any]:
-    fit, spans, test, reach = loop.fit, loop.intervals, loop.test, loop.power
+    fit, spans, test = loop.fit, loop.intervals, loop.test
     lift = fit.basis
     return {
         "sample": loop.sample or None,
@@ -412,7 +403,7 @@ def _loop(loop: Loop) -> dict[str, Any]:
         "scatter": fit.scatter,
         "mass": {"share": loop.mass.share, "p": loop.mass.p, "offset": loop.mass.offset},
         "test": {"units": test.units, "draws": test.draws} if test else None,
-        "power": _reach(reach, loop.record.repeats) if reach else None,
+        "power": reach(loop.power, loop.record.repeats) if loop.power else None,
         "origin": _origin(loop.diagnosis),
     }
 
@@ -437,14 +428,15 @@ def _growth(loop: Loop) -> dict[str, Any]:
     }
 
 
-def _reach(reach: Any, repeats: int) -> dict[str, Any]:
-    times = reach.times if np.isfinite(reach.times) else None
-    more = reach.more(repeats)
+def reach(found: Power, repeats: int) -> dict[str, Any]:
+    """A power as plain numbers."""
+    times = found.times if np.isfinite(found.times) else None
+    more = found.more(repeats)
     return {
-        "size": reach.size,
-        "chance": reach.chance,
-        "power": reach.power,
-        "visible": reach.visible,
+        "size": found.size,
+        "chance": found.chance,
+        "power": found.power,
+        "visible": found.visible,
         "times": times,
         "more_repeats": more,
     }
