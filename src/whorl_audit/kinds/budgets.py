@@ -51,6 +51,7 @@ NUDGE = 1e-14  # of a start: where it ends tells whether round-off grows
 SHORT = 60  # updates for which all are
 CHAOTIC = ("random", "geometric", "paired", "kept", "repair")  # those whose round-off grows
 LONG = np.longdouble
+MOST = 2**15  # panels of an integral
 
 PARAMETERS = {
     **rules.common("seed bootstrap_seed trials depths width mixtures betas concentration floor"),
@@ -318,10 +319,7 @@ def _turns(values: Array, least: float) -> Array:
 
 @dataclass(frozen=True)
 class Loop:
-    """A law through frozen responses, along their modes.
-
-    `blocks` are the places that belong together, each with what its exponential is made of.
-    """
+    """A law through frozen responses, along their modes `(b, n)`."""
 
     values: Array
     law: Array
@@ -341,6 +339,10 @@ class Loop:
         if self.kind in ("paired", "kept"):
             return [[i, size - 1 - i] if i != size - 1 - i else [i] for i in range((size + 1) // 2)]
         return [[i] for i in range(size)]
+
+    def part(self, rows_: Array) -> "Loop":
+        """Some of the responses."""
+        return Loop(self.values[rows_], self.law[rows_], self.kind)
 
     def rates(self) -> Array:
         """The slowest decay, block by block."""
@@ -364,55 +366,55 @@ class Loop:
         meets = square < 1e-12 * half * half
         return np.where(meets, np.sqrt(x * y), half), np.sqrt(np.where(meets, 0.0, square))
 
-    def nilpotents(self, block: list[int]) -> tuple[Array, list[Array]]:
+    def nilpotents(self) -> tuple[Array, list[Array]]:
         """The middle m and the powers of m - K B, each over its factorial."""
-        cut = np.ix_(range(len(self.values)), block, block)
-        part = self.loop[cut].astype(LONG)
-        middle = np.exp(np.log(self.values[:, block].astype(LONG)).mean(axis=1))
-        rest = middle[:, None, None] * np.eye(len(block)) - part
-        powers = [np.broadcast_to(np.eye(len(block), dtype=LONG), rest.shape)]
-        for k in range(1, len(block)):
+        size = self.values.shape[1]
+        middle = np.exp(np.log(self.values.astype(LONG)).mean(axis=1))
+        rest = middle[:, None, None] * np.eye(size) - self.loop.astype(LONG)
+        powers = [np.broadcast_to(np.eye(size, dtype=LONG), rest.shape)]
+        for k in range(1, size):
             powers.append(np.einsum("bij,bjk->bik", powers[-1], rest) / k)
         return middle, powers
 
     def flow(self, time: Array) -> Array:
-        """E at one time per response."""
-        count, size = self.values.shape
-        found = np.zeros((count, size, size), dtype=LONG)
-        t = time.astype(LONG)
+        """E at some times `(b, t)` per response, `(b, t, n, n)`."""
+        t = time.astype(LONG)[:, :, None, None]
+        if self.kind == "geometric":
+            middle, powers = self.nilpotents()
+            grown = sum(power[:, None] * t**k for k, power in enumerate(powers))
+            return grown * np.exp(-middle[:, None, None, None] * t)
+        size = self.values.shape[1]
+        found = np.zeros((*time.shape, size, size), dtype=LONG)
         for block in self.blocks:
-            cut = np.ix_(range(count), block, block)
-            if len(block) == 1:
-                i = block[0]
-                found[:, i, i] = np.exp(-self.values[:, i] * self.law[:, i, i] * t)
-                continue
-            if self.kind == "geometric" or not self._split(block)[1].any():
-                middle, powers = self.nilpotents(block)
-                grown = sum(power * (t**k)[:, None, None] for k, power in enumerate(powers))
-                found[cut] = grown * np.exp(-middle * t)[:, None, None]
-                continue
-            half, apart = (part.astype(LONG) for part in self._split(block))
-            slow = np.square(self.values[:, block]).prod(axis=1) ** 0.5 / (half + apart)
-            fast = half + apart
-            decay = np.exp(-slow * t)
-            width = np.where(apart > 0, 2 * apart, 1)
-            sinh = np.where(apart > 0, decay * -np.expm1(-2 * apart * t) / width, decay * t)
-            off = self.loop[cut].astype(LONG) - fast[:, None, None] * np.eye(2)
-            # e^(-At) = e^(-ft) + (f - A)(e^(-st) - e^(-ft)) / (f - s), and that quotient is sinh
-            quick = np.exp(-fast * t)[:, None, None] * np.eye(2)
-            found[cut] = quick - off * sinh[:, None, None]
+            i, j = np.ix_(block, block)
+            found[..., i, j] = self._block(block, t)
         return found
 
+    def _block(self, block: list[int], t: Array) -> Array:
+        """The exponential of one direction, or of a pair by its eigenvalues f and s.
+
+        e^(-At) = e^(-ft) + (f - A) (e^(-st) - e^(-ft)) / (f - s)
+        """
+        loop = self.loop[:, block][:, :, block].astype(LONG)[:, None]
+        if len(block) == 1:
+            return np.exp(-loop * t)
+        half, apart = (part.astype(LONG)[:, None, None, None] for part in self._split(block))
+        fast = half + apart
+        slow = self.values[:, block].astype(LONG).prod(axis=1)[:, None, None, None] / fast
+        width = np.where(apart > 0, 2 * apart, 1)
+        quotient = np.where(apart > 0, -np.expm1(-2 * apart * t) / width, t) * np.exp(-slow * t)
+        return np.exp(-fast * t) * np.eye(2) + (fast * np.eye(2) - loop) * quotient
+
     def size(self, time: Array, root: bool) -> Array:
-        """The norm of E: the root mean square over first errors, or the largest."""
-        flow = self.flow(time)
+        """The norm of E at one time per response: root mean square over first errors, or largest."""
+        flow = self.flow(time[:, None])[:, 0]
         if root:
             return np.sqrt(np.square(flow).sum(axis=(1, 2)) / flow.shape[1]).astype(float)
         return np.linalg.norm(flow.astype(float), 2, axis=(1, 2))
 
 
 def _crossing(loop: Loop, level: float, root: bool) -> Array:
-    """The last time at which the norm is a level: from above, then false position in logs."""
+    """The last time at which the norm is a level: from above, then by halves in logs."""
     high = 60 / loop.rates()
     for _ in range(40):
         over = loop.size(high, root) > level
@@ -426,8 +428,8 @@ def _crossing(loop: Loop, level: float, root: bool) -> Array:
             break
         high = np.where(under, low, high)
         low = np.where(under, low * 0.9, low)
-    for _ in range(60):
-        middle = np.exp((np.log(low) + np.log(high)) / 2)
+    for _ in range(55):
+        middle = np.sqrt(low) * np.sqrt(high)
         over = loop.size(middle, root) > level
         low, high = np.where(over, middle, low), np.where(over, high, middle)
     return high
@@ -447,45 +449,57 @@ def _top(loop: Loop) -> Array:
     return np.maximum(1.0, loop.size(np.exp((low + high) / 2), False))
 
 
-def _covariance(loop: Loop, power: Array, *, adjoint: bool = False) -> Array:
-    """The trace of X in A X + X A^T = P, block by block, A being K B or its transpose."""
+def _covariance(loop: Loop, factor: Array, *, adjoint: bool = False) -> Array:
+    """The trace of X in A X + X A^T = F F^T, block by block, A being K B or its transpose.
+
+    From products with F: those with F F^T would cancel to the square of the condition.
+    """
     total = np.zeros(len(loop.values), dtype=LONG)
     for block in loop.blocks:
-        cut = np.ix_(range(len(loop.values)), block, block)
-        given, part = power[cut].astype(LONG), loop.loop[cut].astype(LONG)
+        given, part = (one[:, block][:, :, block].astype(LONG) for one in (factor, loop.loop))
         part = np.swapaxes(part, 1, 2) if adjoint else part
         if len(block) == 1:
-            total += given[:, 0, 0] / (2 * part[:, 0, 0])
+            total += np.square(given[:, 0, 0]) / (2 * part[:, 0, 0])
         elif len(block) == 2:
             trace = part[:, 0, 0] + part[:, 1, 1]
             size = part[:, 0, 0] * part[:, 1, 1] - part[:, 0, 1] * part[:, 1, 0]
-            other = part - trace[:, None, None] * np.eye(2)
-            answer = size[:, None, None] * given
-            answer = answer + np.einsum("bij,bjk,blk->bil", other, given, other)
-            total += np.trace(answer, axis1=1, axis2=2) / (2 * trace * size)
+            other = np.einsum("bij,bjk->bik", part - trace[:, None, None] * np.eye(2), given)
+            answer = size * np.square(given).sum(axis=(1, 2)) + np.square(other).sum(axis=(1, 2))
+            total += answer / (2 * trace * size)
         else:
-            middle, powers = loop.nilpotents(block)
+            middle, powers = loop.nilpotents()
             powers = [np.swapaxes(one, 1, 2) if adjoint else one for one in powers]
-            for (j, one), (k, two) in product(enumerate(powers), repeat=2):
-                inner = np.einsum("bij,bjk,bik->b", one, given, two)
+            driven = [np.einsum("bij,bjk->bik", one, given) for one in powers]
+            for (j, one), (k, two) in product(enumerate(driven), repeat=2):
+                inner = (one * two).sum(axis=(1, 2))
                 total += inner * math.factorial(j + k) / (2 * middle) ** (j + k + 1)
     return total.astype(float)
 
 
-def _impulse(loop: Loop) -> Array:
-    """The integral of the root mean square of B E, by Gauss and Legendre over decades of time."""
+def _impulse(loop: Loop, panels: int = 48) -> Array:
+    """The integral of the root mean square of B E, by Gauss and Legendre over decades of time.
+
+    Where E nearly vanishes for a moment its norm has a sharp bend, and needs more panels: twice as
+    many until half of them give the same to 1e-10.
+    """
+    coarse, fine = (_panels(loop, many) for many in (panels // 2, panels))
+    rough = np.flatnonzero(np.abs(coarse - fine) > 1e-10 * fine)
+    if len(rough) and panels < MOST:
+        fine[rough] = _impulse(loop.part(rough), 2 * panels)
+    return fine
+
+
+def _panels(loop: Loop, panels: int) -> Array:
     nodes, shares = np.polynomial.legendre.leggauss(24)
     first, last = np.log(1e-14 / loop.values[:, 0]), np.log(120 / loop.rates())
-    panels = int(np.ceil((last - first).max() / 1.5))
-    width = (last - first) / panels
+    width, law = (last - first) / panels, loop.law.astype(LONG)[:, None]
     total = np.zeros(len(loop.values))
-    law = loop.law.astype(LONG)
     for panel in range(panels):
-        for node, share in zip(nodes, shares, strict=True):
-            time = np.exp(first + width * (panel + (1 + node) / 2))
-            driven = np.einsum("bij,bjk->bik", law, loop.flow(time))
-            size = np.sqrt(np.square(driven).sum(axis=(1, 2)) / law.shape[1]).astype(float)
-            total += width / 2 * share * time * size
+        time = np.exp(first[:, None] + width[:, None] * (panel + (1 + nodes) / 2))
+        driven = np.einsum("btij,btjk->btik", np.broadcast_to(law, (*time.shape, *law.shape[2:])),
+                           loop.flow(time))  # fmt: skip
+        size = np.sqrt(np.square(driven).sum(axis=(2, 3)) / law.shape[2]).astype(float)
+        total += width / 2 * ((time * size) @ shares)
     return total
 
 
@@ -500,14 +514,13 @@ def _loop(law: str, values: Array, least: float) -> Loop:
 
 def _measures(loop: Loop) -> dict[str, Array]:
     law = loop.law.astype(float)
-    squares = np.einsum("bij,bkj->bik", loop.loop, loop.loop)
-    driven = np.einsum("bji,bj,bjk->bik", law, loop.values, law)
+    driven = np.swapaxes(loop.law, 1, 2) * np.sqrt(loop.values.astype(LONG))[:, None]
     found: dict[str, Array] = {"rate": loop.rates(), "gain": np.linalg.norm(law, 2, axis=(1, 2))}
     found["transient"] = _top(loop)
     for name, root_mean in (("worst", False), ("mean", True)):
         for digits in (3, 6):
             found[f"{name}_{digits}"] = _crossing(loop, 10.0**-digits, root_mean)
-    found["noise"] = _covariance(loop, squares)
+    found["noise"] = _covariance(loop, loop.loop)
     found["impulse"] = _impulse(loop)
     found["work"] = _covariance(loop, driven, adjoint=True) / law.shape[1]
     return {name: found[name] for name in MEASURES}
@@ -539,23 +552,40 @@ def _frozen(p: Parameters) -> dict[str, Columns]:
     }
 
 
-@lru_cache(maxsize=1)
-def _measured(text: str) -> dict[str, Array]:
-    """Measures of the first trials, `(law, case, trial)`, nan for all others."""
-    p = json.loads(text)
-    cases = list(product(populations(p), p["frozen_depths"]))
-    shape = (len(FROZEN), 2 * len(cases), p["trials"])
-    found = {name: np.full(shape, np.nan) for name in MEASURES}
-    for at, (population, depth) in enumerate(cases):
-        for k, values in enumerate(
-            _spectra(p | {"trials": min(TRIED, p["trials"])}, str(population), int(depth)).values()
-        ):
-            rank = (values > p["rank_tol"] * values[:, :1]).sum(axis=1)
-            for many, (n, law) in product(np.unique(rank), enumerate(FROZEN)):
-                here = np.flatnonzero(rank == many)
-                loop = _loop(law, values[here, :many], p["least_cosine"])
-                for name, column in _measures(loop).items():
-                    found[name][n, 2 * at + k, here] = column
+def _by_case(tables: Tables, p: Parameters) -> list[Array]:
+    """The stored eigenvalues, one array `(trials, modes)` per population, depth and response."""
+    sizes_ = len(populations(p)) * len(p["frozen_depths"]) * [2, 6]
+    ends = np.cumsum([0, *(size * p["trials"] for size in sizes_)])
+    values = tables["spectra"]["eigenvalue"]
+    parts = zip(ends[:-1], ends[1:], sizes_, strict=True)
+    return [values[first:last].reshape(-1, size) for first, last, size in parts]
+
+
+def _kept_modes(values: Array, p: Parameters) -> Array:
+    """The eigenvalues of one response that count: the first one always does."""
+    count = (values[1:] > p["rank_tol"] * values[0]).sum()
+    return values[: count + 1]
+
+
+def _measured(tables: Tables, p: Parameters) -> dict[str, Array]:
+    """Measures of the first trials from their eigenvalues, `(law, case, trial)`; nan for all others.
+
+    What is asked of frozen responses is the same function of the same numbers on both sides, so
+    that nothing of the condition of a response enters the comparison.
+    """
+    cases = _by_case(tables, p)
+    found = {name: np.full((len(FROZEN), len(cases), p["trials"]), np.nan) for name in MEASURES}
+    groups: dict[int, list[tuple[int, int, Array]]] = {}
+    for at, values in enumerate(cases):
+        for trial, row in enumerate(values[:TRIED]):
+            chosen = _kept_modes(row, p)
+            if np.isfinite(chosen).all() and (chosen > 0).all():
+                groups.setdefault(len(chosen), []).append((at, trial, chosen))
+    for group in groups.values():
+        at, trial, values = (np.array(part) for part in zip(*group, strict=True))
+        for n, law in enumerate(FROZEN):
+            for name, column in _measures(_loop(law, values, p["least_cosine"])).items():
+                found[name][n, at, trial] = column
     return found
 
 
@@ -570,7 +600,7 @@ class Crowd:
     setting: str
     depth: int
     arms: list[tuple[str, str, float]]  # law, trouble and level
-    rows: Table  # arm, beta, gain and trial of every learner
+    rows: Table  # nudge, arm, beta, gain and trial of every learner
 
     @property
     def width(self) -> int:
@@ -723,13 +753,15 @@ def _chebyshev(crowd: Crowd, layers: list[Array], inputs: Array) -> Array:
 class Walk:
     """Learners on their way, update by update."""
 
-    def __init__(self, crowd: Crowd, last: int, nudge: float = 0.0) -> None:
+    def __init__(self, crowd: Crowd, last: int) -> None:
         self.crowd, self.which, self.gain = crowd, crowd.rows["arm"], crowd.rows["gain"]
         self.layers, (self.x, self.y, self.order) = crowd.start(), crowd.data(last)
-        if nudge:
-            first = [layer * (1 + nudge * np.cos(np.arange(layer.size)).reshape(layer.shape))
-                     for layer in self.layers]  # fmt: skip
-            self.layers = [layer / layer.sum(axis=1, keepdims=True) for layer in first]
+        size, nudge = (crowd.width, crowd.width), crowd.rows["nudge"][:, None, None]
+        pushed = 1 + nudge * np.cos(np.arange(crowd.width**2)).reshape(size)
+        self.layers = [
+            np.where(nudge > 0, pushed * one / (pushed * one).sum(axis=1, keepdims=True), one)
+            for one in self.layers
+        ]
         self.senses, self.axes = crowd.senses(last), frame(crowd.width)
         self.names = [law.removesuffix("_random") for law, _, _ in crowd.arms]
         self.level = np.array([level for *_, level in crowd.arms])[self.which]
@@ -822,43 +854,40 @@ class Walk:
         self.layers = [layer / layer.sum(axis=1, keepdims=True) for layer in grown]
         self.effort = self.effort + step * np.sqrt(np.square(v).sum(axis=1))
 
-    def loss(self) -> Array:
-        """Half the squared residual, averaged over samples."""
-        flow = self.x
+    def loss(self, rows_: Array | slice = slice(None)) -> Array:
+        """Half the squared residual, averaged over samples, of some learners."""
+        flow = self.x[rows_]
         for layer in self.layers:
-            flow = flow @ np.swapaxes(layer, 1, 2)
-        return np.square(self.y - flow).sum(axis=(1, 2)) / (2 * self.x.shape[1])
+            flow = flow @ np.swapaxes(layer[rows_], 1, 2)
+        return np.square(self.y[rows_] - flow).sum(axis=(1, 2)) / (2 * self.x.shape[1])
 
 
-def follow(
-    crowd: Crowd, read: list[int], spent: Array | None = None, nudge: float = 0.0
-) -> tuple[Array, Array, Array | None]:
-    """Losses and efforts at the updates that are read, `(learners, read)`.
-
-    With `spent` also the losses after the first update by which so much effort is made, or the
-    last, `(learners, spent)`.
+def follow(crowd: Crowd, read: list[int], watched: int = 0) -> tuple[Array, Array]:
+    """Losses and efforts at the updates that are read, `(2, learners, read)`; and those of the
+    first learners after every update, `(2, watched, updates)`.
     """
-    walk, losses, efforts = Walk(crowd, read[-1], nudge), [], []
-    kept = None if spent is None else np.zeros_like(spent)
+    walk, seen, path = Walk(crowd, read[-1]), [], []
     for update in range(read[-1]):
-        before = walk.effort
         walk.step(update)
-        if kept is not None and spent is not None:
-            kept = np.where(before[:, None] < spent, walk.loss()[:, None], kept)
+        if watched:
+            path.append((walk.loss(slice(watched)), walk.effort[:watched]))
         if update + 1 in read:
-            losses.append(walk.loss())
-            efforts.append(walk.effort)
-    return np.stack(losses, axis=1), np.stack(efforts, axis=1), kept
+            seen.append((walk.loss(), walk.effort))
+    return np.stack(seen, axis=-1), np.stack(path, axis=-1) if path else np.zeros(0)
 
 
 def _crowd(
     p: Parameters, setting: str, depth: int, arms: list[tuple[str, str, float]], trials: int
 ) -> Crowd:
-    """The learners of a setting and depth; a troubled one has one imbalance and one gain."""
+    """The learners of a setting and depth, each beside its nudged twin.
+
+    A troubled one has one imbalance and one gain.
+    """
     robust = arms[0][1] != ""
     betas = [p["robust_beta"]] if robust else p["betas"]
     gains = [p["robust_gain"]] if robust else p["gains"]
     rows_ = grid(
+        nudge=np.array([0.0, NUDGE]),
         arm=range(len(arms)),
         beta=np.asarray(betas, float),
         gain=np.asarray(gains, float),
@@ -873,49 +902,51 @@ def _spans(p: Parameters, read: list[int]) -> list[tuple[int, list[int]]]:
     return [*([(p["trials"], short)] if short else []), (min(FEW, p["trials"]), read)]
 
 
-def _sure(crowd: Crowd, read: list[int]) -> tuple[Array, Array]:
-    """Losses and efforts, nan where a start that is nudged a little ends elsewhere.
+def _sure(crowd: Crowd, read: list[int], watched: int = 0) -> tuple[Array, Array]:
+    """Losses and efforts `(2, learners, read)`, nan where the nudged twin ends elsewhere; and paths.
 
     There two programs that differ by round-off do, too: nobody can judge such a row.
     """
-    seen, moved = (follow(crowd, read, nudge=nudge)[:2] for nudge in (0.0, NUDGE))
-    laws = np.array([law for law, _, _ in crowd.arms])[crowd.rows["arm"]]
-    names = np.repeat(laws, len(read))
-    found = []
-    for k, (one, other) in enumerate(zip(seen, moved, strict=True)):
-        judge = _close(one.ravel(), names, np.abs(one.ravel()) if k else None)
-        good = judge.errors(other.ravel()) < judge.tolerance
-        found.append(np.where(good.reshape(one.shape), one, np.nan))
-    return found[0], found[1]
+    both, path = follow(crowd, read, watched)
+    seen, moved = np.split(both, 2, axis=1)
+    laws = np.array([law for law, _, _ in crowd.arms])[crowd.rows["arm"]][: seen.shape[1]]
+    for one, other, effort in zip(seen, moved, (False, True), strict=True):
+        size = np.abs(one).ravel() if effort else None
+        judge = _close(one.ravel(), np.repeat(laws, len(read)), size)
+        one[(judge.errors(other.ravel()) >= judge.tolerance).reshape(one.shape)] = np.nan
+    return seen, path
 
 
 @lru_cache(maxsize=1)
-def _followed(text: str) -> tuple[dict[str, Array], dict[str, Array]]:
-    """Losses and efforts by setting, `(arm, depth, beta, gain, mark, trial)`, nan where nobody
-    went; and the losses of troubled arms, `(arm, depth, mark, trial)`.
+def _followed(text: str) -> tuple[dict[str, Array], dict[str, Array], dict[str, Array]]:
+    """Losses and efforts by setting, `(2, arm, depth, beta, gain, mark, trial)`, nan where nobody
+    went; losses of troubled arms, `(arm, depth, mark, trial)`; and losses and efforts of the direct
+    law after every update, `(2, depth, beta, gain, trial, update)`.
     """
     p = json.loads(text)
-    main, troubled = {}, {}
-    inner = len(p["betas"]), len(p["gains"])
+    main, troubled, direct = {}, {}, {}
+    inner, few = (len(p["betas"]), len(p["gains"])), min(FEW, p["trials"])
     for setting in LAWS:
         arms, read = [(arm, "", 0.0) for arm in ARMS[setting]], marks(p, setting)
         shape = (2, len(arms), len(p["depths"]), *inner, len(read), p["trials"])
-        found = np.full(shape, np.nan)
+        found, paths = np.full(shape, np.nan), []
         for (n, depth), (trials, some) in product(enumerate(p["depths"]), _spans(p, read)):
-            for k, values in enumerate(_sure(_crowd(p, setting, depth, arms, trials), some)):
-                part = values.reshape(len(arms), *inner, trials, len(some))
-                found[k, :, n, :, :, : len(some), :trials] = np.moveaxis(part, -1, -2)
-        main[setting] = found
+            watched = math.prod(inner) * few if some == read and trials == few else 0
+            values, path = _sure(_crowd(p, setting, depth, arms, trials), some, watched)
+            part = values.reshape(2, len(arms), *inner, trials, len(some))
+            found[:, :, n, :, :, : len(some), :trials] = np.moveaxis(part, -1, -2)
+            paths += [path.reshape(2, *inner, few, -1)] if watched else []
+        main[setting], direct[setting] = found, np.stack(paths, axis=1)
     for setting in SHOWN:
         arms, read = troubles(p, setting), p["robust_updates"]
         depths = robust_depths(p, setting)
         found = np.full((len(arms), len(depths), len(read), p["trials"]), np.nan)
         for (n, depth), (trials, some) in product(enumerate(depths), _spans(p, read)):
-            losses, _ = _sure(_crowd(p, setting, depth, arms, trials), some)
+            losses = _sure(_crowd(p, setting, depth, arms, trials), some)[0][0]
             part = losses.reshape(len(arms), trials, len(some))
             found[:, n, : len(some), :trials] = np.moveaxis(part, -1, -2)
         troubled[setting] = found
-    return main, troubled
+    return main, troubled, direct
 
 
 def _replaced(stored: Array, ours: Array) -> Array:
@@ -953,37 +984,25 @@ def _learners(tables: Tables, p: Parameters) -> Columns:
 
 
 def _rivals(tables: Tables, p: Parameters) -> Columns:
-    table, learned = tables["rivals"], tables["learners"]
-    parts, few = [], min(FEW, p["trials"])
+    table, learned, parts = tables["rivals"], tables["learners"], []
     inner = (len(p["depths"]), len(p["betas"]), len(p["gains"]))
     for setting in LAWS:
-        read, factor = marks(p, setting), 1 + 2 * SHOWN[setting]
-        many = [min(factor * mark, read[-1]) for mark in read]
+        losses, efforts = _followed(_text(p))[2][setting]
+        read, few = marks(p, setting), losses.shape[-2]
+        many = [min((1 + 2 * SHOWN[setting]) * mark, read[-1]) for mark in read]
         shape = (*inner, len(read), p["trials"])
-        by_compute = np.full(shape, np.nan)
-        by_effort = {law: np.full(shape, np.nan) for law in LAWS[setting]}
-        spent = {
-            law: learned["effort"][
-                (learned["setting"] == setting) & (learned["law"] == law)
-            ].reshape(shape)[..., :few]
-            for law in LAWS[setting]
-        }
-        for n, depth in enumerate(p["depths"]):
-            crowd = _crowd(p, setting, depth, [("direct", "", 0.0)], few)
-            efforts = [np.moveaxis(spent[law][n], -2, -1) for law in LAWS[setting]]
-            every = sorted({*many, read[-1]})
-            asked = np.concatenate([one.reshape(-1, len(read)) for one in efforts], axis=1)
-            losses, _, kept = follow(crowd, every, asked)
-            chosen = losses[:, [every.index(one) for one in many]]
-            by_compute[n][..., :few] = np.moveaxis(chosen.reshape(*inner[1:], few, -1), -1, -2)
-            assert kept is not None
-            for k, law in enumerate(LAWS[setting]):
-                part = kept[:, k * len(read) : (k + 1) * len(read)].reshape(*inner[1:], few, -1)
-                by_effort[law][n][..., :few] = np.moveaxis(part, -1, -2)
-        for law in LAWS[setting]:
-            parts += [by_compute.ravel(), by_effort[law].ravel()]
-    wanted = _replaced(table["loss"], np.concatenate(parts))
-    return {"loss": _close(wanted, table["law"])}
+        for law, rival in product(LAWS[setting], EQUAL):
+            found = np.full(shape, np.nan)
+            for k, mark in enumerate(many):
+                at = np.full(losses.shape[:-1], mark - 1)
+                if rival == "effort":
+                    here = (learned["setting"] == setting) & (learned["law"] == law)
+                    spent = learned["effort"][here].reshape(shape)[..., k, :few, None]
+                    # The first update by which so much effort is made, or the last.
+                    at = np.minimum((efforts < spent).sum(axis=-1), read[-1] - 1)
+                found[..., k, :few] = np.take_along_axis(losses, at[..., None], axis=-1)[..., 0]
+            parts.append(found.ravel())
+    return {"loss": _close(_replaced(table["loss"], np.concatenate(parts)), table["law"])}
 
 
 def _troubles(tables: Tables, p: Parameters) -> Columns:
@@ -997,40 +1016,28 @@ def _troubles(tables: Tables, p: Parameters) -> Columns:
 
 
 def _bounds(tables: Tables, p: Parameters) -> Columns:
-    keys_, spectra = tables["bounds"], tables["spectra"]["eigenvalue"]
-    count = np.where(keys_["response"] == "selected", 2, 6)
-    starts = np.concatenate([[0], np.cumsum(count)[:-1]])
     found = {"rank": [], "weakest": [], "geometric": [], "arithmetic": []}
-    for first, size in zip(starts.tolist(), count.tolist(), strict=True):
-        values = spectra[first : first + size]
-        values = values[values > p["rank_tol"] * values[0]].tolist()
+    for row in (row for case in _by_case(tables, p) for row in case):
+        values = _kept_modes(row, p)
         found["rank"].append(len(values))
         found["weakest"].append(values[-1])
-        found["geometric"].append(math.exp(math.fsum(map(math.log, values)) / len(values)))
+        found["geometric"].append(math.exp(math.fsum(np.log(values)) / len(values)))
         found["arithmetic"].append(math.fsum(values) / len(values))
     columns = {name: summed(np.array(column)) for name, column in found.items() if name != "rank"}
     return {"rank": whole(np.array(found["rank"])), **columns}
 
 
 def _frozen_derived(tables: Tables, p: Parameters) -> Columns:
-    table, bounds, spectra = tables["frozen"], tables["bounds"], tables["spectra"]["eigenvalue"]
-    count = np.where(bounds["response"] == "selected", 2, 6)
-    starts, least = np.concatenate([[0], np.cumsum(count)[:-1]]), []
-    for first, rank in zip(starts.tolist(), bounds["rank"].tolist(), strict=True):
-        squares = [1 / value**2 for value in spectra[first : first + rank].tolist()]
-        least.append(math.sqrt(math.fsum(squares) / rank))
-    laws = len(FROZEN)
+    table, bounds, laws = tables["frozen"], tables["bounds"], len(FROZEN)
+    least = []
+    for row in (row for case in _by_case(tables, p) for row in case):
+        values = _kept_modes(row, p)
+        least.append(math.sqrt(math.fsum(1 / np.square(values)) / len(values)))
     turning = np.isin(table["law"], ("paired", "kept", "geometric"))
     limit = np.where(turning, np.tile(bounds["geometric"], laws), np.tile(bounds["weakest"], laws))
-    measured = _measured(_text(p))
-    # What cancels in a loop, and its digits with it, grows with the condition of the response.
-    spread = np.tile(spectra[starts] / bounds["weakest"], laws)
-
-    def digits(wanted: Array) -> Expected:
-        return Expected(wanted, 1e-8, np.abs(wanted) * (1 + 3e-8 * spread))
-
+    measured = _measured(tables, p)
     return {
-        **{name: digits(_replaced(table[name], measured[name])) for name in MEASURES},
+        **{name: computed(_replaced(table[name], measured[name])) for name in MEASURES},
         "reach": summed(table["rate"] / (limit * table["gain"])),
         "thrift": summed(table["impulse"] / np.tile(least, laws)),
     }

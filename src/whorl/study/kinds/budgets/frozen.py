@@ -8,18 +8,20 @@ E\rVert_F/\sqrt n$ over all first errors of size one, the noise $\int\lVert EKB\
 $\int\lVert BE\rVert_F\mathrm{d}t/\sqrt n$, and the work $\int\lVert
 K^{1/2}BE\rVert_F^2\mathrm{d}t/n$. $E$ has a closed form for every law: exponentials, 2 x 2
 exponentials, and for the geometric law, whose loop is G plus a nilpotent, a polynomial times an
-exponential. Integrals are sums over a grid of logarithms of times, which converge faster than any
-power of its step.
+exponential. Integrals are sums over a grid of logarithms of times, whose error falls like
+$e^{-2\pi d/h}$ with its step $h$, $d$ being the distance of the nearest complex time at which the
+integrand is singular. That of a square is far. A norm is a root, and where $E$ nearly vanishes for
+a moment it is near: the step of an impulse is halved until two sums agree.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from whorl.budget import critical_turn, geometric_factors, gyration
+from whorl.budget import geometric_factors, gyration
 from whorl.study import draws, frames
 from whorl.study.kind import Arrays
 from whorl.study.kinds.budgets import draws as own
@@ -32,8 +34,10 @@ MEASURED = (
     *("rate", "gain", "transient", "worst_3", "worst_6", "mean_3", "mean_6"),
     *("noise", "impulse", "work"),
 )
+REACHED = ("random", "diagonal", "below", "gyration")
 STEP = 0.1  # of the logarithm of time
 COARSE = 8  # steps between two looks at the spectral norm
+SETTLED = 1e-10  # of a sum and that of twice its step; about the square of it is left
 
 
 class Frozen(NamedTuple):
@@ -57,19 +61,23 @@ def compute(p: Budgets, stage: Frozen) -> Arrays:
     """Eigenvalues, bounds and measures of all trials."""
     found: Arrays = {}
     for name, values in spectra(p, stage).items():
-        rank = (values > p.rank_tol * values[:, :1]).sum(axis=1)
+        kept = values > p.rank_tol * values[:, :1]
+        rank, size = kept.sum(axis=1), values.shape[1]
         found[f"{name}_values"], found[f"{name}_rank"] = values, rank
-        size = values.shape[1]
         random = np.stack([own.orthogonal(p.seed, t, size) for t in range(p.trials)])
-        laid = {key: np.zeros(p.trials) for key in ("random", "diagonal", "below", "gyration")}
+        # All at once, so that there is one compiled program whatever the ranks.
+        made_ = [np.asarray(part) for part in decomposed(values, kept)]
+        laid = {key: np.zeros(p.trials) for key in REACHED}
         measured = np.zeros((len(LAWS), len(MEASURED), p.trials))
         for many in np.unique(rank):
             here = np.flatnonzero(rank == many)
             some = values[here, :many]
-            for key, column in bounds(some, random[here]).items():
+            left, right, skew, turned = (part[here, :many, :many] for part in (*made_, random))
+            for key, column in bounds(some, left, right, skew, turned).items():
                 laid[key][here] = column
             for number, law in enumerate(LAWS):
-                measured[number][:, here] = measures(law, some, p.least_cosine)
+                loop = made(law, some, p.least_cosine, left, right)
+                measured[number][:, here] = measures(loop)
         found |= {f"{name}_{key}": column for key, column in laid.items()}
         found[f"{name}_measured"] = measured
     return found
@@ -121,22 +129,24 @@ def _factor(layers: np.ndarray, inputs: np.ndarray) -> np.ndarray:
 
 
 @jax.jit
-def _decomposed(values: jax.Array) -> tuple[jax.Array, ...]:
-    def one(spectrum: jax.Array) -> tuple[jax.Array, ...]:
-        every = jnp.ones(spectrum.shape, dtype=bool)
-        left, right = geometric_factors(spectrum, every)
-        return left, right, gyration(jnp.diag(spectrum), every)
+def decomposed(values: Any, kept: Any) -> tuple[jax.Array, ...]:
+    """Q and P of the geometric law, and a gyration, of every spectrum, (b, n, n)."""
 
-    return jax.vmap(one)(values)
+    def one(spectrum: jax.Array, kept: jax.Array) -> tuple[jax.Array, ...]:
+        symmetric = jnp.diag(jnp.where(kept, spectrum, 0.0))
+        return *geometric_factors(spectrum, kept), gyration(symmetric, kept)
+
+    return jax.vmap(one)(values, kept)
 
 
-def bounds(values: np.ndarray, random: np.ndarray) -> Arrays:
+def bounds(
+    values: np.ndarray, left: np.ndarray, right: np.ndarray, skew: np.ndarray, random: np.ndarray
+) -> Arrays:
     """How well the constructions reach the bounds, and the rate of a random rotation.
 
     `diagonal` and `below` are what is left of the geometric law's triangle, over the geometric
     mean; `gyration` the distance of the loop's real parts from the arithmetic mean, over it.
     """
-    left, right, skew = (np.asarray(part) for part in _decomposed(jnp.asarray(values)))
     mean, size = _mean(values), values.shape[1]
     product = np.einsum("bki,bk,bkj->bij", left, values, right)
     diagonal = np.einsum("bii->bi", product)
@@ -145,7 +155,7 @@ def bounds(values: np.ndarray, random: np.ndarray) -> Arrays:
         np.take_along_axis(product, order[:, :, None], axis=1), order[:, None], axis=2
     )
     loop = skew + values[:, :, None] * np.eye(size)
-    turned = values[:, :, None] * random[:, :size, :size]
+    turned = values[:, :, None] * random
     # A principal part of a rotation has a norm of at most one.
     return {
         "random": np.linalg.eigvals(turned).real.min(axis=1),
@@ -162,91 +172,100 @@ def _mean(values: np.ndarray) -> np.ndarray:
 
 
 class Loop(NamedTuple):
-    """A law through a response in the coordinates of its own form."""
+    """A law through responses in the coordinates of its own form, k blocks of m directions each."""
 
-    flow: Callable[[np.ndarray], np.ndarray]  # times (b, t) to E, (b, t, n, n)
-    loop: np.ndarray  # K B, (b, n, n)
+    form: Callable[..., np.ndarray]  # times (b, t) and the parts to E, (b, t, k, m, m)
+    parts: tuple[np.ndarray, ...]
+    values: np.ndarray  # of K, (b, n)
+    loop: np.ndarray  # K B, (b, k, m, m)
     law: np.ndarray  # B, up to an orthogonal factor on its left
     weighed: np.ndarray  # K^(1/2) B, likewise
     rate: np.ndarray
 
+    def flow(self, times: np.ndarray) -> np.ndarray:
+        """E at times (b, t)."""
+        return self.form(times, *self.parts)
 
-def made(law: str, values: np.ndarray, least: float) -> Loop:
+    def of(self, rows: np.ndarray) -> "Loop":
+        """Some of the responses."""
+        return Loop(self.form, tuple(one[rows] for one in self.parts), *(x[rows] for x in self[2:]))
+
+
+def made(law: str, values: np.ndarray, least: float, left: np.ndarray, right: np.ndarray) -> Loop:
     """The loop of a law of norm one; `repair` has the norm that it needs."""
     if law == "geometric":
-        return _geometric(values)
+        return _geometric(values, left, right)
     if law in ("paired", "kept"):
         return _paired(values, least if law == "kept" else 0.0)
     weights = {"direct": np.ones_like(values), "leaky": 1 / (values + 1), "repair": 1 / values}[law]
-    eye, rates = np.eye(values.shape[1]), values * weights
-    wide = {name: part[:, :, None] * eye for name, part in {"a": rates, "b": weights}.items()}
-    weighed = (np.sqrt(values) * weights)[:, :, None] * eye
-
-    def flow(times: np.ndarray) -> np.ndarray:
-        return np.exp(-rates[:, None] * times[:, :, None])[..., None] * eye
-
-    return Loop(flow, wide["a"], wide["b"], weighed, rates.min(axis=1))
+    rates = values * weights
+    loop, act, weighed = (x[..., None, None] for x in (rates, weights, np.sqrt(values) * weights))
+    return Loop(_decaying, (rates,), values, loop, act, weighed, rates.min(axis=1))
 
 
-def _geometric(values: np.ndarray) -> Loop:
-    left, right, _ = (np.asarray(part) for part in _decomposed(jnp.asarray(values)))
-    mean, size = _mean(values), values.shape[1]
+def _decaying(times: np.ndarray, rates: np.ndarray) -> np.ndarray:
+    return np.exp(-rates[:, None] * times[:, :, None])[..., None, None]
+
+
+def _geometric(values: np.ndarray, left: np.ndarray, right: np.ndarray) -> Loop:
+    mean, eye = _mean(values), np.eye(values.shape[1])
     loop = np.einsum("bki,bk,bkj->bij", left, values, right)
-    rest = loop - mean[:, None, None] * np.eye(size)
-    powers = [np.broadcast_to(np.eye(size), rest.shape)]
-    for k in range(1, size):
+    rest = loop - mean[:, None, None] * eye
+    powers = [np.broadcast_to(eye, rest.shape)]
+    for k in range(1, len(eye)):
         powers.append(powers[-1] @ rest / -k)
-
-    def flow(times: np.ndarray) -> np.ndarray:
-        grown = np.zeros((*times.shape, size, size))
-        for power in powers[::-1]:
-            grown = grown * times[..., None, None] + power[:, None]
-        return grown * np.exp(-mean[:, None] * times)[..., None, None]
-
-    weighed = np.sqrt(values)[:, :, None] * right
     rate = np.einsum("bii->bi", loop).min(axis=1)
-    return Loop(flow, loop, np.broadcast_to(np.eye(size), rest.shape), weighed, rate)
+    weighed = np.sqrt(values)[:, :, None] * right
+    loop, law, weighed = (part[:, None] for part in (loop, powers[0], weighed))
+    return Loop(_growing, (mean, np.stack(powers, axis=1)), values, loop, law, weighed, rate)
+
+
+def _growing(times: np.ndarray, mean: np.ndarray, powers: np.ndarray) -> np.ndarray:
+    """The exponential of a triangle with one value on its diagonal."""
+    grown = np.zeros((*times.shape, *powers.shape[2:]))
+    for power in np.moveaxis(powers, 1, 0)[::-1]:
+        grown = grown * times[..., None, None] + power[:, None]
+    return (grown * np.exp(-mean[:, None] * times)[..., None, None])[:, :, None]
 
 
 def _paired(values: np.ndarray, least: float) -> Loop:
-    trials, size = values.shape
-    law = np.zeros((trials, size, size))
-    blocks = []
-    for i in range((size + 1) // 2):
-        j = size - 1 - i
-        if i == j:
-            law[:, i, i] = 1.0
-            continue
-        cosine, sine = (
-            np.asarray(part) for part in critical_turn(*jnp.asarray(values[:, [i, j]].T))
-        )
-        short = cosine < least
-        cosine = np.where(short, least, cosine)
-        sine = np.where(short, np.sqrt(1 - least**2), sine)
-        law[:, i, i] = law[:, j, j] = cosine
-        law[:, j, i], law[:, i, j] = sine, -sine
-        blocks.append((i, j, *_pair(values[:, i], values[:, j], cosine, short)))
-    loop = values[:, :, None] * law
-    slow = [slow for *_, slow, _ in blocks]
+    """Pairs from the outside in; the middle of an odd number is paired with what stays at zero."""
+    half, odd = values.shape[1] // 2, values.shape[1] % 2
+    strong, weak = values[:, :half], values[:, ::-1][:, :half]
+    total = strong + weak
+    cosine, sine = 2 * np.sqrt(strong / total) * np.sqrt(weak / total), (strong - weak) / total
+    short = cosine < least
+    cosine = np.where(short, least, cosine)
+    sine = np.where(short, np.sqrt(1 - least**2), sine)
+    middle, slow, apart = _pair(strong, weak, cosine, short)
+    law = np.stack([np.stack([cosine, -sine], axis=-1), np.stack([sine, cosine], axis=-1)], axis=-2)
+    both = np.stack([strong, weak], axis=-1)[..., None]
+    lonely = values[:, half : half + odd]
+    off = both * law - middle[..., None, None] * np.eye(2)
+    ones = np.ones_like(lonely)
+    every = ((both * law, lonely), (law, ones), (np.sqrt(both) * law, np.sqrt(lonely)))
+    loop, law, weighed = (np.concatenate([x, _single(one)], axis=1) for x, one in every)
+    rate = np.concatenate([slow, lonely], axis=1).min(axis=1)
+    return Loop(_turning, (slow, apart, off, lonely), values, loop, law, weighed, rate)
 
-    def flow(times: np.ndarray) -> np.ndarray:
-        found = np.zeros((*times.shape, size, size))
-        for i, j, middle, slow, apart in blocks:
-            # e^(-mt) cosh(dt) and e^(-mt) sinh(dt) / d, without the exponential that grows
-            decay = np.exp(-slow[:, None] * times)
-            both = 2 * apart[:, None] * times
-            safe = np.where(both > 0, both, 1.0)
-            sinh = decay * times * np.where(both > 0, -np.expm1(-safe) / safe, 1.0)
-            cosh = decay * (1 + np.exp(-both)) / 2
-            for a, b in ((i, i), (i, j), (j, i), (j, j)):
-                off = loop[:, a, b] - (middle if a == b else 0.0)
-                found[..., a, b] = (cosh if a == b else 0.0) - off[:, None] * sinh
-        if size % 2:
-            found[..., size // 2, size // 2] = np.exp(-values[:, size // 2, None] * times)
-        return found
 
-    rate = np.min([*slow, *([values[:, size // 2]] if size % 2 else [])], axis=0)
-    return Loop(flow, loop, law, np.sqrt(values)[:, :, None] * law, rate)
+def _single(part: np.ndarray) -> np.ndarray:
+    return part[..., None, None] * np.diag([1.0, 0.0])
+
+
+def _turning(
+    times: np.ndarray, slow: np.ndarray, apart: np.ndarray, off: np.ndarray, lonely: np.ndarray
+) -> np.ndarray:
+    """The exponentials of pairs: e^(-mt) cosh(dt) and e^(-mt) sinh(dt) / d, without the one that
+    grows.
+    """
+    t = times[:, :, None]
+    decay, far = np.exp(-slow[:, None] * t), 2 * apart[:, None] * t
+    safe = np.where(far > 0, far, 1.0)
+    sinh = decay * t * np.where(far > 0, -np.expm1(-safe) / safe, 1.0)
+    cosh = decay * (1 + np.exp(-far)) / 2
+    found = cosh[..., None, None] * np.eye(2) - off[:, None] * sinh[..., None, None]
+    return np.concatenate([found, _single(np.exp(-lonely[:, None] * t))], axis=2)
 
 
 def _pair(
@@ -260,54 +279,78 @@ def _pair(
     return middle, strong * weak / (middle + apart), apart
 
 
-def measures(law: str, values: np.ndarray, least: float) -> np.ndarray:
+def measures(made_: Loop) -> np.ndarray:
     """All measures of a law, (measures, trials)."""
-    made_ = made(law, values, least)
-    size, rate = values.shape[1], made_.rate
-    first = np.log(1e-17 / values[:, 0])
-    last = np.log(200 / rate)
-    count = int(np.ceil((last - first).max() / STEP))
-    times = np.exp(first[:, None] + STEP * np.arange(count))
+    size = made_.values.shape[1]
+    times = _grid(made_, STEP)
     flows = made_.flow(times)
-    sizes = np.sqrt((flows**2).sum(axis=(2, 3)))
-    spent, weighed = (
-        ((part[:, None] @ flows) ** 2).sum(axis=(2, 3)) for part in (made_.law, made_.weighed)
-    )
-    noise = ((flows @ made_.loop[:, None]) ** 2).sum(axis=(2, 3))
-    total = STEP * times
-    found = [rate, np.linalg.norm(made_.law, 2, axis=(1, 2)), _transient(made_, times, sizes)]
+    sizes, total = _frobenius(flows), STEP * times
+    found = [made_.rate, _spectral(made_.law[:, None])[:, 0], _transient(made_, times)]
     for level in LEVELS:
-        ends = [_last(times, sizes, part, made_, _frobenius) for part in (level * size**0.5, level)]
+        ends = [_last(times, sizes, part, made_) for part in (level * size**0.5, level)]
         found.append(_between(ends[0], ends[1], level, made_, _spectral))
-    mean = [_last(times, sizes, level * size**0.5, made_, _frobenius) for level in LEVELS]
-    integrals = [
-        (noise * total).sum(axis=1),
-        (np.sqrt(spent) * total).sum(axis=1) / size**0.5,
-        (weighed * total).sum(axis=1) / size,
-    ]
-    return np.stack([*found, *mean, *integrals])
+    found += [_last(times, sizes, level * size**0.5, made_) for level in LEVELS]
+    noise = _squares(flows @ made_.loop[:, None])
+    work = _squares(made_.weighed[:, None] @ flows)
+    found += [(noise * total).sum(axis=1), impulse(made_), (work * total).sum(axis=1) / size]
+    return np.stack(found)
+
+
+def impulse(made_: Loop, step: float = STEP) -> np.ndarray:
+    """The integral of the root mean square potential, with half the step where it is not settled.
+
+    Halving the step squares the error.
+    """
+    times = _grid(made_, step)
+    flows = made_.flow(times)
+    # A law with larger blocks is a rotation, which changes no size.
+    driven = flows * made_.law[:, None] if flows.shape[-1] == 1 else flows
+    part = _frobenius(driven) * (step * times)
+    found = part.sum(axis=1)
+    rough = np.abs(2 * part[:, ::2].sum(axis=1) - found) > SETTLED * found
+    found /= made_.values.shape[1] ** 0.5
+    if rough.any():
+        found[rough] = impulse(made_.of(rough), step / 2)
+    return found
+
+
+def _grid(made_: Loop, step: float) -> np.ndarray:
+    """Times from before anything happens until all is over, (b, t), evenly spaced in logarithms."""
+    first, last = np.log(1e-17 / made_.values[:, 0]), np.log(200 / made_.rate)
+    return np.exp(first[:, None] + step * np.arange(int(np.ceil((last - first).max() / step))))
 
 
 Norm = Callable[[np.ndarray], np.ndarray]
 
 
-def _frobenius(flows: np.ndarray) -> np.ndarray:
-    return np.sqrt((flows**2).sum(axis=(2, 3)))
+def _squares(matrices: np.ndarray) -> np.ndarray:
+    return (matrices**2).sum(axis=(2, 3, 4))
 
 
-def _spectral(flows: np.ndarray) -> np.ndarray:
-    return np.linalg.norm(flows, 2, axis=(2, 3))
+def _frobenius(matrices: np.ndarray) -> np.ndarray:
+    """The root of the sum of squares of matrices (b, t, k, m, m)."""
+    return np.sqrt(_squares(matrices))
 
 
-def _last(
-    times: np.ndarray, sizes: np.ndarray, level: float, made_: Loop, norm: Norm
-) -> np.ndarray:
-    """The last time at which a norm exceeds a level, between two neighbours on the grid."""
+def _spectral(matrices: np.ndarray) -> np.ndarray:
+    """The largest singular value of any block."""
+    size = matrices.shape[-1]
+    if size == 1:
+        return np.abs(matrices).max(axis=(2, 3, 4))
+    if size > 2:
+        return np.linalg.norm(matrices, 2, axis=(3, 4)).max(axis=2)
+    # |a + d, b - c| + |a - d, b + c| is twice the largest singular value of two by two.
+    (a, b), (c, d) = np.moveaxis(matrices, (-2, -1), (0, 1))
+    return ((np.hypot(a + d, b - c) + np.hypot(a - d, b + c)) / 2).max(axis=2)
+
+
+def _last(times: np.ndarray, sizes: np.ndarray, level: float, made_: Loop) -> np.ndarray:
+    """The last time at which the Frobenius norm exceeds a level, between neighbours on the grid."""
     above = sizes > level
     at = np.where(above.any(axis=1), above.shape[1] - 1 - above[:, ::-1].argmax(axis=1), 0)
     after = np.minimum(at + 1, times.shape[1] - 1)
     rows = np.arange(len(times))
-    return _between(times[rows, at], times[rows, after], level, made_, norm)
+    return _between(times[rows, at], times[rows, after], level, made_, _frobenius)
 
 
 def _between(
@@ -321,7 +364,7 @@ def _between(
     return high
 
 
-def _transient(made_: Loop, times: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+def _transient(made_: Loop, times: np.ndarray) -> np.ndarray:
     """The largest norm of E: one, or the top found by golden sections around the largest."""
     coarse = times[:, ::COARSE]
     found = _spectral(made_.flow(coarse))

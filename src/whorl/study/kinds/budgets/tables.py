@@ -67,9 +67,8 @@ def _frozen(p: Budgets, parts: Parts) -> Tables:
             "geometric": np.exp(exact_sum(logs) / rank),
             "arithmetic": exact_sum(np.where(kept, values[key], 0.0)) / rank,
         }
-        stored = {n: parts[key[0]][f"{key[1]}_{n}"] for n in ("random", "diagonal", "below")}
-        gyration = parts[key[0]][f"{key[1]}_gyration"]
-        bounds.append(keys(*key) | column | stored | {"gyration": gyration})
+        stored = {n: parts[key[0]][f"{key[1]}_{n}"] for n in frozen.REACHED}
+        bounds.append(keys(*key) | column | stored)
     measured = [
         keys(*key, first={"law": [law]})
         | dict(zip(MEASURED, parts[key[0]][f"{key[1]}_measured"][number], strict=True))
@@ -194,19 +193,14 @@ def rivals(setting: str, law: str) -> tuple[str, ...]:
 
 def _advantages(p: Budgets, t: Tables) -> Table:
     rows, equal, found = t["learners"], t["rivals"], []
-
-    def losses(table: Table, **where: str) -> np.ndarray:
-        here = np.all([table[name] == value for name, value in where.items()], axis=0)
-        return table["loss"][here].reshape(-1, p.trials)
-
     for setting in SETTINGS:
         for law in LAWS[setting]:
-            mine = losses(rows, setting=setting, law=law)
+            mine = _losses(p, rows, setting=setting, law=law)
             for rival in rivals(setting, law):
                 other = (
-                    losses(equal, setting=setting, law=law, rival=rival)
+                    _losses(p, equal, setting=setting, law=law, rival=rival)
                     if rival in EQUAL
-                    else losses(rows, setting=setting, law=rival)
+                    else _losses(p, rows, setting=setting, law=rival)
                 )
                 keys: dict[str, Any] = {"setting": [setting], "law": [law], "rival": [rival]}
                 keys |= _conditions(p, setting)
@@ -229,27 +223,23 @@ def _onsets(p: Budgets, rows: Table) -> Table:
     return frames.joined(found)
 
 
+def _losses(p: Budgets, table: Table, **where: Any) -> np.ndarray:
+    """The losses of some rows, (rows, trials)."""
+    here = np.all([table[name] == value for name, value in where.items()], axis=0)
+    return table["loss"][here].reshape(-1, p.trials)
+
+
 def _robustness(p: Budgets, rows: Table) -> Table:
     found = []
     for setting in ROBUST:
-        every = arms.troubled(p, setting)
-        for arm in every:
+        for arm in arms.troubled(p, setting):
             if arm.name == "direct":
                 continue
-            noisy = arm.trouble == "noise"
-            rival = ("noise", arm.level) if noisy else ("none", 0.0)
-            mine, other = (
-                rows["loss"][
-                    (rows["setting"] == setting)
-                    & (rows["law"] == law)
-                    & (rows["trouble"] == trouble)
-                    & (rows["level"] == level)
-                ].reshape(-1, p.trials)
-                for law, trouble, level in (
-                    (arm.name, arm.trouble, arm.level),
-                    ("direct", *rival),
-                )
-            )
+            spoilt = {"trouble": arm.trouble, "level": float(arm.level)}
+            # Direct feedback needs no response: noise alone troubles it too.
+            rival = spoilt if arm.trouble == "noise" else {"trouble": "none", "level": 0.0}
+            mine = _losses(p, rows, setting=setting, law=arm.name, **spoilt)
+            other = _losses(p, rows, setting=setting, law="direct", **rival)
             keys = frames.product(
                 setting=[setting],
                 law=[arm.name],
