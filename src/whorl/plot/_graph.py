@@ -6,8 +6,7 @@ import numpy as np
 
 from whorl import _check
 from whorl._check import Numbers
-from whorl.palette import LIGHT
-from whorl.plot._canvas import Drawn, canvas, ground, ink
+from whorl.plot._canvas import Drawn, canvas, ground, ink, theme
 from whorl.systems.graph import Graph
 
 if TYPE_CHECKING:
@@ -18,9 +17,7 @@ NAMED = 60  # nodes up to which names fit
 SWEEPS = 12
 
 
-def graph(
-    system: Graph, inputs: Numbers, *, sample: int = 0, ax: "Axes | None" = None
-) -> Drawn:
+def graph(system: Graph, inputs: Numbers, *, sample: int = 0, ax: "Axes | None" = None) -> Drawn:
     """Draw a graph from its sources, on the left, to its sinks, on the right.
 
     Lines are as wide as the flow of one sample; those that lead back, to an earlier column or
@@ -51,9 +48,15 @@ def graph(
     tails, heads = system.wiring.ends
     back = places[heads, 0] <= places[tails, 0]
     for edge in np.argsort(flows):
-        _line(axes, places[tails[edge]], places[heads[edge]], flows[edge] / flows.max(), back[edge])
+        _line(
+            axes,
+            places[tails[edge]],
+            places[heads[edge]],
+            flows[edge] / flows.max(),
+            bool(back[edge]),
+        )
     _nodes(axes, system, places)
-    axes.set_title("flow of every edge as line width (broken: leads back)")
+    axes.set_title("width: flow (broken: leads back)")
     axes.set_axis_off()
     axes.margins(0.08)
     return drawn
@@ -98,7 +101,7 @@ def _line(axes: "Axes", start: np.ndarray, end: np.ndarray, share: float, back: 
     look: dict[str, Any] = {
         "arrowstyle": "-|>,head_length=4,head_width=2",
         "linewidth": max(0.3, WIDEST * share),
-        "color": LIGHT.turning if back else LIGHT.native,
+        "color": theme().turning if back else theme().native,
         "linestyle": (0, (2, 1)) if back else "-",
         "alpha": 0.6,
         "shrinkA": 7,
@@ -117,17 +120,17 @@ def _line(axes: "Axes", start: np.ndarray, end: np.ndarray, share: float, back: 
 
 def _nodes(axes: "Axes", system: Graph, places: np.ndarray) -> None:
     wiring = system.wiring
-    colour = np.full(len(places), LIGHT.soft, dtype=object)
-    colour[wiring.sources], colour[wiring.splitting :] = LIGHT.good, ink()
+    colour = np.full(len(places), theme().soft, dtype=object)
+    colour[wiring.sources], colour[wiring.splitting :] = theme().good, ink()
     few = len(places) <= NAMED
     axes.scatter(*places.T, s=190 if few else 8, c=list(colour), zorder=3, gid="nodes")
     if few:
-        for name, place, under in zip(system.nodes, places, colour, strict=True):
+        for name, place in zip(system.nodes, places, strict=True):
             words = str(name) if isinstance(name, str | int) else ",".join(map(str, _parts(name)))
             axes.annotate(
                 words[:6],
                 tuple(place),
-                color=ground() if under == ink() else "white",
+                color=ground(),
                 fontsize=7,
                 ha="center",
                 va="center",
