@@ -6,6 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import whorl as wh
 
@@ -23,15 +24,15 @@ def account():
 
 def test_a_waterfall_leads_from_one_loss_to_the_other(account):
     (axes,) = wh.plot.waterfall(account).axes
-    bars = [bar for bar in axes.patches if bar.get_width() == pytest.approx(0.62)]
-    heights = [bar.get_height() for bar in bars]
+    bars = [bar for bar in axes.patches if bar.get_height() == pytest.approx(0.62)]
+    heights = [bar.get_width() for bar in bars]
     terms = [float(getattr(account.sums, term)) for term in ("even", "handedness", "step", "drift")]
     np.testing.assert_allclose(
         heights, [float(account.native), *terms, float(account.nonreciprocal)]
     )
     for before, after in itertools.pairwise(bars[1:5]):
-        assert after.get_y() == pytest.approx(before.get_y() + before.get_height())
-    assert [label.get_text() for label in axes.get_xticklabels()][1:5] == [
+        assert after.get_x() == pytest.approx(before.get_x() + before.get_width())
+    assert [label.get_text() for label in axes.get_yticklabels()][1:5] == [
         "even",
         "handedness",
         "step",
@@ -39,15 +40,14 @@ def test_a_waterfall_leads_from_one_loss_to_the_other(account):
     ]
 
 
-def test_a_waterfall_keeps_every_label_inside_its_axes(account):
-    figure = wh.plot.waterfall(account)
-    figure.canvas.draw()
-    (axes,) = figure.axes
-    box = axes.get_window_extent()
-    for text in axes.texts:
-        extent = text.get_window_extent()
-        assert box.y0 <= extent.y0
-        assert extent.y1 <= box.y1
+def test_no_label_of_a_waterfall_meets_another_on_a_small_grid(account):
+    grid = Figure(figsize=(9, 5), layout="constrained").subplots(2, 3)
+    axes = wh.plot.waterfall(account, ax=grid[0, 1])
+    axes.figure.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in [*axes.texts, *axes.get_yticklabels()]]
+    others = [one.get_tightbbox() for one in grid.flat if one is not axes]
+    assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
+    assert not any(one.overlaps(other) for one in boxes for other in others)
 
 
 def drawn(axes, gid):
@@ -246,6 +246,7 @@ def pictures(account, flows):
     """Every picture by name: how many axes it needs, and a function that draws it."""
     paths, targets = flows
     ours = {"gain": np.linspace(0, 1, 101)}
+    walk = wh.Graph.random(8, 20, inputs=2, outputs=3, seed=0)
     return {
         "waterfall": lambda ax: wh.plot.waterfall(account, ax=ax),
         "phase_portrait": lambda ax: wh.plot.phase_portrait(
@@ -253,13 +254,12 @@ def pictures(account, flows):
         ),
         "spectrum": lambda ax: wh.plot.spectrum(responses(), ax=ax),
         "forest": lambda ax: wh.plot.forest({"gain": 0.7}, ours, ax=ax),
+        "graph": lambda ax: wh.plot.graph(walk, [[0.5, 0.5]], ax=ax),
         "spiral": lambda ax: wh.plot.spiral(paths, targets, axes=ax),
     }
 
 
 def test_every_picture_is_drawn_on_a_grid_of_ones_own(account, flows):
-    from matplotlib.figure import Figure
-
     figure = Figure(figsize=(12, 8), layout="constrained")
     for number, (name, draw) in enumerate(pictures(account, flows).items()):
         ax = figure.add_subplot(2, 4, number + 1)
@@ -291,8 +291,6 @@ def test_a_picture_follows_the_current_style(account):
 
 
 def test_axes_that_cannot_be_drawn_on_are_refused_in_one_sentence(account, flows):
-    from matplotlib.figure import Figure
-
     drawn, grid = pictures(account, flows), Figure().subplots(1, 2)
     with pytest.raises(ValueError, match="ax must be one matplotlib Axes, but it is ndarray"):
         drawn["waterfall"](grid)

@@ -169,7 +169,7 @@ def test_another_distribution_can_be_chosen(visit, paper):
     page = visit(paper)
     chart = page.locator("#replication")
     before = chart.locator(".of-choice").inner_text()
-    chart.get_by_label("Quantity").select_option("threshold: auc")
+    chart.get_by_label("Quantity").select_option(label="threshold: auc")
     assert chart.locator(".of-choice").inner_text() != before
     chart.locator(".plot").focus()
     page.keyboard.press("ArrowRight")
@@ -182,7 +182,7 @@ def test_a_figure_is_enlarged_and_put_away_with_the_keyboard(visit, paper):
     button.focus()
     page.keyboard.press("Enter")
     dialog = page.get_by_role("dialog")
-    dialog.get_by_role("button", name="Full size").click()
+    dialog.get_by_role("button", name="Larger").click()
     assert dialog.locator("img").get_attribute("src").startswith("data:image/png")
     page.keyboard.press("Escape")
     assert not dialog.is_visible()

@@ -158,7 +158,22 @@ def test_statistical_numbers_lie_inside_the_central_95_per_cent(monkeypatch, pri
     line = compare(number(printed, "statistical"), 0.123456789)
     assert (line.agrees, line.verdict) == (agrees, "inside" if agrees else "outside")
     assert line.percentile == pytest.approx(at, abs=0.26)
-    assert line.here == "0.123457"
+    assert line.here == published.alike(printed, 0.123456789)
+
+
+@pytest.mark.parametrize(
+    ("printed", "value", "said"),
+    [
+        ("8.00995e-3", 0.00643367, "6.43367e-3"),
+        ("10.63e-3", 0.826794, "8.27e-1"),
+        ("0.963", 0.9625, "0.963"),
+        ("29", 37.0, "37"),
+        ("0", 0.004, "0.004"),
+        ("1.0e-3", float("nan"), "nan"),
+    ],
+)
+def test_ours_is_written_as_theirs_was(printed, value, said):
+    assert published.alike(printed, value) == said
 
 
 def test_a_number_is_never_compared_as_one_of_another_class(monkeypatch):

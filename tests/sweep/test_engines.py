@@ -43,6 +43,12 @@ def alone(tmp_path_factory):
     return files(folder)
 
 
+def test_a_notebook_in_single_precision_gets_the_same_files(alone, tmp_path):
+    with jax.enable_x64(False):
+        assert sweep.sweep(lean(), tmp_path / "sweep").failed == 0
+    assert files(tmp_path / "sweep") == alone
+
+
 def numbers(seen):
     return sorted(report.number for report in seen)
 

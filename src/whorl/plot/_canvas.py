@@ -6,6 +6,8 @@ Every function of `whorl.plot` returns what it drew on: the axes it was given, o
 import io
 from typing import TYPE_CHECKING, Any
 
+from whorl.palette import DARK, LIGHT, Theme
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -63,3 +65,25 @@ def ground() -> str:
 
     face = rcParams["axes.facecolor"]
     return rcParams["figure.facecolor"] if face == "none" else face
+
+
+def theme() -> Theme:
+    """The colours that are meant for the ground of the current style, light or dark."""
+    from matplotlib.colors import to_rgb
+
+    return DARK if sum(to_rgb(ground())) < 1.5 else LIGHT
+
+
+def beside(axes: "Axes", place: float, text: str, points: float, **look: Any) -> None:
+    """Words to the right of the axes, at a height of the data."""
+    axes.annotate(
+        text,
+        (1, place),
+        xycoords=("axes fraction", "data"),
+        xytext=(points, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize="small",
+        annotation_clip=False,
+        **look,
+    )

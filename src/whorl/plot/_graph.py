@@ -6,19 +6,18 @@ import numpy as np
 
 from whorl import _check
 from whorl._check import Numbers
-from whorl.palette import LIGHT
+from whorl.plot._canvas import Drawn, canvas, ground, ink, theme
 from whorl.systems.graph import Graph
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 WIDEST = 9.0  # points, of the edge that carries most
 NAMED = 60  # nodes up to which names fit
 SWEEPS = 12
 
 
-def graph(system: Graph, inputs: Numbers, *, sample: int = 0) -> "Figure":
+def graph(system: Graph, inputs: Numbers, *, sample: int = 0, ax: "Axes | None" = None) -> Drawn:
     """Draw a graph from its sources, on the left, to its sinks, on the right.
 
     Lines are as wide as the flow of one sample; those that lead back, to an earlier column or
@@ -28,9 +27,10 @@ def graph(system: Graph, inputs: Numbers, *, sample: int = 0) -> "Figure":
         system: The graph.
         inputs: One row per sample, `(samples, in)`.
         sample: The sample whose flow is drawn.
+        ax: Axes to draw on; a new figure if left out.
 
     Returns:
-        The figure.
+        The axes that were given, or the new figure.
 
     Raises:
         ValueError: Where `system` is no graph, or there is no such sample.
@@ -39,24 +39,27 @@ def graph(system: Graph, inputs: Numbers, *, sample: int = 0) -> "Figure":
         >>> walk = wh.Graph.random(8, 20, inputs=2, outputs=3, seed=0)
         >>> figure = wh.plot.graph(walk, [[0.5, 0.5]])
     """
-    from matplotlib.figure import Figure
-
     _check.instance("system", system, Graph)
     rows = system.checked_inputs(inputs)
     chosen = _check.index("sample", sample, rows.shape[0])
     flows = np.asarray(system.flows(rows[chosen : chosen + 1]))[0]
     places = layout(system)
-    figure = Figure(figsize=(7.2, 4.2), layout="constrained")
-    axes = figure.subplots()
+    axes, drawn = canvas(ax, (7.2, 4.2))
     tails, heads = system.wiring.ends
     back = places[heads, 0] <= places[tails, 0]
     for edge in np.argsort(flows):
-        _line(axes, places[tails[edge]], places[heads[edge]], flows[edge] / flows.max(), back[edge])
+        _line(
+            axes,
+            places[tails[edge]],
+            places[heads[edge]],
+            flows[edge] / flows.max(),
+            bool(back[edge]),
+        )
     _nodes(axes, system, places)
-    axes.set_title("flow of every edge as line width (broken: leads back)", fontsize=10)
+    axes.set_title("width: flow (broken: leads back)")
     axes.set_axis_off()
     axes.margins(0.08)
-    return figure
+    return drawn
 
 
 def layout(system: Graph) -> np.ndarray:
@@ -98,7 +101,7 @@ def _line(axes: "Axes", start: np.ndarray, end: np.ndarray, share: float, back: 
     look: dict[str, Any] = {
         "arrowstyle": "-|>,head_length=4,head_width=2",
         "linewidth": max(0.3, WIDEST * share),
-        "color": LIGHT.turning if back else LIGHT.native,
+        "color": theme().turning if back else theme().native,
         "linestyle": (0, (2, 1)) if back else "-",
         "alpha": 0.6,
         "shrinkA": 7,
@@ -117,8 +120,8 @@ def _line(axes: "Axes", start: np.ndarray, end: np.ndarray, share: float, back: 
 
 def _nodes(axes: "Axes", system: Graph, places: np.ndarray) -> None:
     wiring = system.wiring
-    colour = np.full(len(places), LIGHT.soft, dtype=object)
-    colour[wiring.sources], colour[wiring.splitting :] = LIGHT.good, LIGHT.ink
+    colour = np.full(len(places), theme().soft, dtype=object)
+    colour[wiring.sources], colour[wiring.splitting :] = theme().good, ink()
     few = len(places) <= NAMED
     axes.scatter(*places.T, s=190 if few else 8, c=list(colour), zorder=3, gid="nodes")
     if few:
@@ -127,7 +130,7 @@ def _nodes(axes: "Axes", system: Graph, places: np.ndarray) -> None:
             axes.annotate(
                 words[:6],
                 tuple(place),
-                color="white",
+                color=ground(),
                 fontsize=7,
                 ha="center",
                 va="center",

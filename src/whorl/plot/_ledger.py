@@ -6,8 +6,8 @@ import numpy as np
 
 from whorl import _check
 from whorl.ledger import TERMS, Ledger
-from whorl.palette import FAINT, LIGHT
-from whorl.plot._canvas import Drawn, canvas, ink
+from whorl.palette import FAINT
+from whorl.plot._canvas import Drawn, beside, canvas, ink, theme
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,46 +35,38 @@ def waterfall(ledger: Ledger, *, ax: "Axes | None" = None) -> Drawn:
     bottoms = np.concatenate([[0.0], ends - terms, [0.0]])
     heights = np.concatenate([[float(ledger.native)], terms, [float(ledger.nonreciprocal)]])
     colours = [
-        LIGHT.quiet,
-        *(LIGHT.hurts if term > 0 else LIGHT.helps for term in terms),
-        LIGHT.quiet,
+        theme().quiet,
+        *(theme().hurts if term > 0 else theme().helps for term in terms),
+        theme().quiet,
     ]
-    # The coloured edge keeps a term visible that is too small for its own height; the signs above
+    # The coloured edge keeps a term visible that is too small for its own length; the signs beside
     # the bars make it read in grey.
-    axes.bar(
+    axes.barh(
         range(6),
         heights,
-        bottom=bottoms,
+        left=bottoms,
         color=colours,
         edgecolor=colours,
         linewidth=1.2,
-        width=0.62,
+        height=0.62,
         zorder=2,
     )
     levels = np.concatenate([[float(ledger.native)], ends])
     for number, level in enumerate(levels):
         axes.plot(
-            [number + 0.31, number + 0.69], [level, level], color=FAINT, linewidth=0.8, zorder=1
+            [level, level], [number + 0.31, number + 0.69], color=FAINT, linewidth=0.8, zorder=1
         )
     low, high = min(0.0, *(bottoms + heights)), max(*bottoms, *(bottoms + heights))
     reach = (high - low) or 1.0
-    for number, (bottom, height) in enumerate(zip(bottoms, heights, strict=True)):
+    # Numbers have a column of their own beside the axes: on a small grid they do not meet either.
+    for number, height in enumerate(heights):
         sign = "+" if 0 < number < 5 else ""
-        axes.text(
-            number,
-            max(bottom, bottom + height) + 0.02 * reach,
-            f"{height:{sign}.2e}",
-            ha="center",
-            va="bottom",
-            fontsize="small",
-        )
-    axes.set_xticks(range(6), ["native\nends", *TERMS, "nonreciprocal\nends"])
-    axes.axhline(0, color=ink(), linewidth=0.8)
-    axes.set_ylim(low - (0.04 * reach if low < 0 else 0.0), high + 0.1 * reach)
-    axes.set_ylabel("mean loss per sample")
-    axes.set_title(
-        f"gap {float(ledger.gap):+.2e} = the four terms (closure {ledger.closure:.0e})",
-        pad=10,
-    )
+        beside(axes, number, f"{height:{sign}.2e}", 4)
+    axes.set_yticks(range(6), ["native ends", *TERMS, "nonreciprocal ends"])
+    axes.axvline(0, color=ink(), linewidth=0.8)
+    axes.set_xlim(low - (0.04 * reach if low < 0 else 0.0), high + 0.04 * reach)
+    axes.set_ylim(5.6, -0.6)
+    axes.set_xlabel("mean loss per sample")
+    axes.set_title(f"gap {float(ledger.gap):+.2e}, closed to {ledger.closure:.0e}")
     axes.spines[["top", "right"]].set_visible(False)
     return drawn

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from whorl import _check
-from whorl.palette import FAINT, GREY, LIGHT
-from whorl.plot._canvas import Drawn, canvas, ground, ink
+from whorl.palette import FAINT, GREY
+from whorl.plot._canvas import Drawn, beside, canvas, ground, ink, theme
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,7 +44,7 @@ def forest(
     """
     if not published:
         raise ValueError("published must hold at least one value, but it is empty")
-    axes, drawn = canvas(ax, (7.0, 1.1 + 0.26 * len(published)))
+    axes, drawn = canvas(ax, (7.0, 1.7 + 0.26 * len(published)))
     axes.axvspan(-1, 1, color=GREY, alpha=0.18, linewidth=0, zorder=0)
     axes.axvline(0, color=FAINT, linewidth=0.8, zorder=1)
     for place, (name, value) in enumerate(published.items()):
@@ -53,13 +53,13 @@ def forest(
     axes.set_yticks(range(count), list(published))
     axes.set_ylim(count - 0.4, -0.6)
     axes.set_xlim(-EDGE - 0.2, EDGE + 0.2)
-    axes.set_xlabel("distance from our median; the band is our central 95 %")
-    _beside(axes, -0.9, "published", 6, color=GREY)
-    _beside(axes, -0.9, "percentile", 60, color=GREY)
+    axes.set_xlabel("distance from our median\n(band: our central 95 %)")
+    beside(axes, -0.9, "published", 6, color=GREY)
+    beside(axes, -0.9, "percentile", 60, color=GREY)
     axes.set_title(
-        title or "published values (diamonds) among ours (bars: 50 and 95 %)",
+        title or "published values (diamonds)\namong ours (bars: 50 and 95 %)",
         loc="left",
-        pad=14,
+        pad=24,
     )
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
@@ -107,15 +107,9 @@ def _line(axes: "Axes", place: int, value: float, ours: np.ndarray) -> None:
     )
     axes.plot(0, place, "|", color=ink(), markersize=8, zorder=3)
     at = scaled(value)
-    colour, face = (LIGHT.good, LIGHT.good) if inside else (LIGHT.bad, ground())
+    colour, face = (theme().good, theme().good) if inside else (theme().bad, ground())
     marker = "D" if abs(at) <= EDGE else (">" if at > 0 else "<")
     axes.plot(float(np.clip(at, -EDGE, EDGE)), place, marker, color=colour, markerfacecolor=face, markeredgewidth=1.4, markersize=6,
               gid="published", zorder=4, clip_on=False)  # fmt: skip
-    _beside(axes, place, f"{value:.5g}", 6)
-    _beside(axes, place, f"{percentile:.1f} %{'' if inside else ', outside'}", 60, color=colour)
-
-
-def _beside(axes: "Axes", place: float, text: str, points: float, **look: Any) -> None:
-    """Words to the right of a line."""
-    axes.annotate(text, (1, place), xycoords=("axes fraction", "data"), xytext=(points, 0), textcoords="offset points", va="center",
-                  fontsize="small", annotation_clip=False, **look)  # fmt: skip
+    beside(axes, place, f"{value:.5g}", 6)
+    beside(axes, place, f"{percentile:.1f} %{'' if inside else ', outside'}", 60, color=colour)

@@ -11,8 +11,8 @@ from whorl import _check, simplex
 from whorl._check import Numbers
 from whorl.flow import Flow
 from whorl.integrability import Field, circulation, exterior_derivative
-from whorl.palette import FAINT, GREY, LIGHT, LINES, SERIES
-from whorl.plot._canvas import Drawn, canvas, figure, ink
+from whorl.palette import FAINT, GREY, LINES, SERIES
+from whorl.plot._canvas import Drawn, canvas, figure, ink, theme
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -121,7 +121,7 @@ def _ternary(axes: "Axes", paths: dict[str, np.ndarray], target: np.ndarray) -> 
         axes.plot(top[:1], left[:1], right[:1], "o", color=ink(), markersize=4)
     axes.plot(*target[:, None], "*", color=ink(), markersize=10, gid="target")
     axes.grid(color=FAINT, linewidth=0.5, alpha=0.5)
-    axes.set_title("prediction on the simplex")
+    axes.set_title("prediction on the simplex", pad=14)
     for name, label in zip("tlr", ("output 1", "output 2", "output 3"), strict=True):
         getattr(axes, f"set_{name}label")(label)
 
@@ -155,7 +155,7 @@ def phase_portrait(
     across, up, (rightward, upward), curl = _sampled(field, points)
     largest = float(np.nanmax(np.abs(curl)))
     norm = Normalize(-largest, largest) if largest > 1e-12 else Normalize(-1.0, 1.0)
-    colours = LinearSegmentedColormap.from_list("turn", [LIGHT.native, GREY, LIGHT.turning])
+    colours = LinearSegmentedColormap.from_list("turn", [theme().native, GREY, theme().turning])
     axes, drawn = canvas(ax, (5.2, 4.2))
     axes.plot(*CORNERS[[0, 1, 2, 0]].T, color=ink(), linewidth=1.0)
     lines = axes.streamplot(

@@ -3,6 +3,7 @@
 Exact, identity, or statistical. Never one as another.
 """
 
+import math
 import tomllib
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -111,13 +112,13 @@ def compare(number: Number, value: float | None) -> Comparison:
     if number.kind == "exact":
         agrees, here = _same_digits(number.printed, value)
         return _line(number, here, "equal" if agrees else "DIFFERS", agrees)
-    here = f"{value:.6g}"
     if number.kind == "identity":
         assert number.bound is not None
         holds = 0 <= value < (min(number.bound, ROUND_OFF) if number.roundoff else number.bound)
-        return _line(number, f"{value:.3e}", "holds" if holds else "FAILS", holds)
+        return _line(number, alike("1.000e0", value), "holds" if holds else "FAILS", holds)
     at = percentile(float(number.printed), distribution(number.study)[number.statistic])
     inside = INSIDE[0] <= at <= INSIDE[1]
+    here = alike(number.printed, value)
     return _line(number, here, "inside" if inside else "outside", inside, at)
 
 
@@ -126,6 +127,24 @@ def _line(
 ) -> Comparison:
     first = (number.study, number.statistic, number.printed, here, number.kind)
     return Comparison(*first, verdict, agrees, at, number.where, number.note)
+
+
+def alike(printed: str, value: float) -> str:
+    """A value written as another was printed: as many digits, and a power of ten where it has one.
+
+    Examples:
+        >>> from whorl.study import published
+        >>> published.alike("8.00995e-3", 0.0643367), published.alike("0.963", 0.9625)
+        ('6.43367e-2', '0.963')
+    """
+    mantissa, exponent, _ = printed.partition("e")
+    digits = len(mantissa.partition(".")[2])
+    if not math.isfinite(value) or (not exponent and not digits and value != round(value)):
+        return f"{value:.3g}"  # ours is no count, whatever theirs is
+    if not exponent:
+        return f"{value:.{digits}f}"
+    lead, _, power = f"{value:.{digits}e}".partition("e")
+    return f"{lead}e{int(power)}"
 
 
 def percentile(value: float, among: np.ndarray) -> float:

@@ -43,7 +43,7 @@ def of(study: Study, anchor: str) -> list[Chart]:
 
 
 def signed_log(values: np.ndarray, linear: float) -> np.ndarray:
-    """Linear near zero, logarithmic far from it: one unit a decade."""
+    """Linear near zero, logarithmic far from it: one unit per decade."""
     return np.arcsinh(values / (2 * linear)) / np.log(10)
 
 

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from whorl.study.report.words import SIGNS, number
+from whorl.study.report.words import SIGNS, chosen, number, typeset
 
 
 def rows(gates: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -12,7 +12,7 @@ def rows(gates: list[dict[str, Any]]) -> list[dict[str, Any]]:
         gate
         | {
             "value": number(gate["value"]),
-            "wanted": f"{SIGNS[gate['relation']]} {number(gate['bound'])}",
+            "wanted": f"{SIGNS[gate['relation']]} {chosen(gate['bound'])}",
             "margin": margin(gate),
             "length": length(gate),
         }
@@ -27,7 +27,7 @@ def margin(gate: dict[str, Any]) -> str:
     """
     if gate["value"] is None:
         return "no such statistic"
-    value, bound, size = gate["value"], gate["bound"], f"{abs(gate['margin']):.3g}"
+    value, bound, size = gate["value"], gate["bound"], number(abs(gate["margin"]))
     if not gate["passed"]:
         return f"misses by {size}"
     if gate["relation"] == "==":
@@ -51,9 +51,9 @@ def length(gate: dict[str, Any]) -> float:
 
 
 def _rounded(factor: float) -> str:
-    """A factor with two digits, such as 32, 680 000 or 4e9."""
+    """A factor with two digits, such as 32, 680 000 or 4×10⁹."""
     if factor >= 1e6:
-        return f"{factor:.0e}".replace("e+0", "e").replace("e+", "e")
+        return typeset(f"{factor:.0e}")
     digits = 1 - math.floor(math.log10(factor))
     return f"{int(round(factor, digits)):,}".replace(
         ",", "\u202f"

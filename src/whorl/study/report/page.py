@@ -57,6 +57,7 @@ def _rendered(run: RunFolder, unverified: str | None) -> str:
         "found": [text for study in run.studies if (text := _found(study)) and not run.quick],
         "disagree": published,
         "plain": words.plain,
+        "typeset": words.typeset,
         "origins": words.ORIGINS,
         "run": run,
         "policy": POLICY,
@@ -195,7 +196,7 @@ def _parameters(study: Study) -> list[tuple[str, str, str, str]]:
     for name, entry in study.design.parameters.items():
         value = run[name]
         text = (
-            ", ".join(map(words.number, value)) if isinstance(value, list) else words.number(value)
+            ", ".join(map(words.chosen, value)) if isinstance(value, list) else words.chosen(value)
         )
         quick = "quick run; " if value != entry["value"] else ""
         shown.append((name, text, entry["origin"], f"{quick}{entry.get('note', '')}".rstrip("; ")))

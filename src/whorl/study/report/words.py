@@ -3,6 +3,8 @@
 Verdicts, what failed and what did not, and the stamps.
 """
 
+import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +15,8 @@ from whorl.study.report.folder import RunFolder, Study
 
 RELATIONS = {"<": "below", "<=": "at most", ">": "above", ">=": "at least", "==": "exactly"}
 SIGNS = {"<": "<", "<=": "≤", ">": ">", ">=": "≥", "==": "="}
+POWER = re.compile(r"(|< )(-?[\d.]+)e([+-]?\d+)")
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 BREAKS: dict[str, np.ufunc] = {
     "<": np.greater_equal,
     "<=": np.greater,
@@ -32,16 +36,32 @@ class Stamp:
 
 
 def number(value: Any) -> str:
-    """A number as people read it."""
+    """A number that was computed, with four digits; counts are whole."""
     if value is None:
         return "none"
     if not isinstance(value, int | float) or isinstance(value, bool):
         return str(value)
     if value != value or abs(value) == float("inf"):
         return "not a number" if value != value else ("infinite" if value > 0 else "minus infinite")
-    if value == int(value) and abs(value) < 1e15:
-        return f"{int(value)}"
-    return f"{value:.3g}" if not 1e-3 <= abs(value) < 1e7 else f"{value:.6g}"
+    if value == int(value) and abs(value) < 1e7:
+        return typeset(f"{int(value)}")
+    if not 1e-3 <= abs(value) < 1e7:
+        return typeset(f"{value:.3e}")
+    return typeset(f"{value:.{max(0, 3 - math.floor(math.log10(abs(value))))}f}")
+
+
+def chosen(value: Any) -> str:
+    """A number that somebody chose, as short as it was written."""
+    plain = isinstance(value, int | float) and not isinstance(value, bool)
+    return typeset(f"{value:.12g}") if plain and math.isfinite(value) else number(value)
+
+
+def typeset(text: str) -> str:
+    """A number as a page shows it: `-1.2e-03` is −1.2×10⁻³."""
+    if found := POWER.fullmatch(text):
+        before, lead, power = found.groups()
+        text = f"{before}{'' if lead == '1' else f'{lead}×'}10{str(int(power)).translate(RAISED)}"
+    return text.replace("-", "\N{MINUS SIGN}")
 
 
 ENDINGS = {
@@ -66,6 +86,7 @@ ORIGINS = {
 
 def plain(statistic: str) -> str:
     """What a statistic is, in words made from its name."""
+    statistic = re.sub(r"\bdepth(\d)", r"depth \1", statistic)
     name, _, last = statistic.rpartition(".")
     if statistic.startswith("rows."):
         return f"rows of {statistic[5:]}"
@@ -115,11 +136,11 @@ def outcome(verdict: dict[str, Any]) -> tuple[str, str]:
 def failed(gate: dict[str, Any]) -> str:
     """One gate that did not hold, as a sentence."""
     if gate["value"] is None:
-        wanted = f"{RELATIONS[gate['relation']]} {number(gate['bound'])}"
-        return f"{gate['statistic']} had to be {wanted}, but this run has no such statistic, which meets no bound."
+        wanted = f"{RELATIONS[gate['relation']]} {chosen(gate['bound'])}"
+        return f"{plain(gate['statistic'])} had to be {wanted}, but this run has no such statistic, which meets no bound."
     return (
-        f"{gate['statistic']} is {number(gate['value'])}, and had to be "
-        f"{RELATIONS[gate['relation']]} {number(gate['bound'])}: "
+        f"{plain(gate['statistic'])} is {number(gate['value'])}, and had to be "
+        f"{RELATIONS[gate['relation']]} {chosen(gate['bound'])}: "
         f"it misses by {number(abs(gate['margin']))}."
     )
 

@@ -1,10 +1,12 @@
 """Foresight: what looking ahead gains, by how far it looks (no figure of the paper).
 
-One panel a condition: imbalances from top to bottom, depths and scales from left to right. Each
+One panel per condition: imbalances from top to bottom, depths and scales from left to right. Each
 shows the mean gap to the native learner, in units of the native loss, against the number of native
 updates that are looked ahead, with 95 % intervals, for turns and for the controls that look as far:
 shorter steps, a random direction in place of the turn, and the reciprocal direction itself.
 """
+
+import string
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -57,11 +59,13 @@ def draw(tables: Tables) -> Figure:
     )
     figure = style.figure(2.0 + 3.6 * len(betas))
     grid = figure.subplots(len(betas), len(across), sharex=True, sharey=True, squeeze=False)
+    panels = list(grid.ravel())
     for line, beta in zip(grid, betas, strict=True):
         for axes, (depth, scale) in zip(line, across, strict=True):
             here = (rows["beta"] == beta) & (rows["depth"] == depth) & (rows["scale"] == scale)
             panel(axes, {name: values[here] for name, values in rows.items()}, horizons)
-            axes.set_title(rf"depth {depth:g}, $\beta={beta:g}$, $s={scale:g}$")
+            name = string.ascii_lowercase[panels.index(axes) % 26]
+            style.letter(axes, name, rf"depth {depth:g}, $\beta={beta:g}$, $s={scale:g}$")
     _frame(grid, horizons)
     handles, labels = grid[0, 0].get_legend_handles_labels()
     figure.legend(
@@ -71,6 +75,8 @@ def draw(tables: Tables) -> Figure:
         ncols=len(ARMS),
         handlelength=2.6,
         columnspacing=1.2,
+        title="bars: 95 % intervals",
+        title_fontsize=7.5,
     )
     return figure
 

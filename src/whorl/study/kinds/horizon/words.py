@@ -21,6 +21,6 @@ def found(statistics: Mapping[str, float]) -> str:
     if matched is None or adaptive is None:
         return ""
     return (
-        f"After a whole run the mean gap to the native learner is {matched:+.2g} with matched steps "
-        f"and {adaptive:+.2g} with adaptive ones (above zero, native ends lower)."
+        f"At the end of a run the mean gap to the native learner is {matched:+.2g} with step-matched "
+        f"and {adaptive:+.2g} with adaptive turns (above zero: the native learner ends lower)."
     )

@@ -2,6 +2,9 @@
 
 from collections.abc import Mapping
 
+from whorl.study.kinds.structural.figure import FULL
+from whorl.study.report.words import typeset
+
 CAPTION = (
     "Identities at round-off by depth, condition numbers and ranks of the joint response, and "
     "the two even differences that fall as the square of the step."
@@ -31,5 +34,6 @@ def found(statistics: Mapping[str, float]) -> str:
     names = [name for name in statistics if name.endswith(("residual.max", "symmetry.max"))]
     worst = max((statistics[name] for name in names), default=0.0)
     least = statistics.get("rank.min")
-    rank = "" if least is None else f", and the smallest joint rank is {least:.0f}"
-    return f"The largest residual of an identity is {worst:.0e}{rank}."
+    lost = "is full in every network" if least == FULL else f"falls to {least or 0:.0f} of {FULL}"
+    rank = "" if least is None else f", and the joint rank {lost}"
+    return f"The identities hold to {typeset(f'{worst:.0e}')}{rank}."

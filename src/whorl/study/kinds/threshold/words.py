@@ -24,6 +24,6 @@ def found(statistics: Mapping[str, float]) -> str:
     if area is None or right is None:
         return ""
     return (
-        f"One sample's ratio says whether a turn helps in {100 * right:.1f} of 100 configurations "
-        f"(area under the curve {area:.4f})."
+        "The curvature ratio of one sample rightly says whether a turn helps in "
+        f"{100 * right:.1f} % of the configurations (area under the ROC curve {area:.4f})."
     )

@@ -15,7 +15,7 @@
     return { ...axis, ticktext: axis.ticktext.map((text, k, all) => (k % every && k < all.length - 1 ? "" : text)) };
   };
   const layout = (own) => {
-    const axis = { automargin: true, ticks: "", fixedrange: coarse };
+    const axis = { automargin: true, ticks: "", fixedrange: coarse, exponentformat: "power", minexponent: 5 };
     return {
       ...own,
       autosize: true,
@@ -32,23 +32,36 @@
     };
   };
 
+  // An axis for values that are all one number: it and the published one are named, and there is room around both.
+  const short = (value) => Number(value.toPrecision(6));
+  const alone = (value, { published, bars: [[a, b]] }) => {
+    const apart = Math.abs(published - value);
+    const room = apart > b - a ? apart / 2 : 3 * (b - a);
+    const ticks = apart > b - a ? [value, published] : [value];
+    return { range: [Math.min(value, published) - room, Math.max(value, published) + room], tickvals: ticks, ticktext: ticks.map((one) => String(short(one))) };
+  };
+
   // The distribution of one quantity over root seeds, with the published value and that of this run.
   const spread = (choice) => {
+    // Lines of two heights: where both values are the same, one still sees two markers.
     const most = Math.max(...choice.counts);
-    const line = (name, value, colour, dash) => ({
-      type: "scatter", mode: "lines+markers", name, x: [value, value], y: [0, most * 1.08], line: { color: colour, width: 3, dash },
+    const line = (name, value, colour, dash, height) => ({
+      type: "scatter", mode: "lines+markers", name, x: [value, value], y: [0, most * height], line: { color: colour, width: 3, dash },
       marker: { color: colour, size: [0.1, 11], symbol: dash === "solid" ? "diamond" : "circle" }, hovertemplate: `${name}: ${value}<extra></extra>`,
     });
-    const [first, last] = [choice.bars[0][0], choice.bars[choice.bars.length - 1][1]];
-    const single = last - first || Math.abs(first) / 20 || 1;
+    const single = choice.bars.length === 1;
+    const middle = ([a, b]) => (choice.wide ? Math.sqrt(a * b) : (a + b) / 2);
     const bars = {
-      type: "bar", name: "our root seeds", x: choice.bars.map(([a, b]) => (a + b) / 2), width: choice.bars.map(([a, b]) => (b - a || single) * 0.94), y: choice.counts,
+      type: "bar", name: "our root seeds", x: choice.bars.map(middle), width: choice.bars.map(([a, b]) => (b - a) * 0.94), y: choice.counts,
       customdata: choice.bars, marker: { color: "{{ both.quiet }}" },
-      hovertemplate: choice.bars.map(([a, b]) => (a === b ? `%{y} seeds at ${a}` : `%{y} seeds from ${a} to ${b}`) + "<extra></extra>"),
+      hovertemplate: choice.bars.map(([a, b]) => (single ? `%{y} seeds at ${short(middle([a, b]))}` : `%{y} seeds from ${a} to ${b}`) + "<extra></extra>"),
     };
+    const xaxis = { title: { text: choice.name }, ...(choice.wide ? { type: "log", dtick: 1 } : {}) };
+    if (choice.bars.every(([a, b]) => b - a === 1)) xaxis.dtick = 1; // things that are counted
+    if (single) Object.assign(xaxis, alone(middle(choice.bars[0]), choice));
     return {
-      data: [bars, line("published", choice.published, "{{ both.other }}", "solid"), line("this run", choice.here, "{{ both.native }}", "dot")],
-      layout: { xaxis: { title: { text: choice.statistic } }, yaxis: { title: { text: "root seeds" }, rangemode: "tozero" } },
+      data: [bars, line("published", choice.published, "{{ both.other }}", "solid", 1.08), line("this run", choice.here, "{{ both.native }}", "dot", 1.18)],
+      layout: { xaxis, yaxis: { title: { text: "root seeds" }, rangemode: "tozero" } },
     };
   };
 
