@@ -173,7 +173,7 @@ def test_a_broken_address_is_answered_by_a_sentence(visit):
 
 def test_it_plays_pauses_steps_and_scrubs(visit):
     page = visit("frame=0")
-    page.get_by_role("button", name="One update ahead").click()
+    page.get_by_role("button", name="One step ahead").click()
     assert page.locator("#frame-value").inner_text() == "1"
     page.get_by_role("button", name="Play").click()
     until(page, "() => Number(document.getElementById('frame').value) > 8")
@@ -181,7 +181,7 @@ def test_it_plays_pauses_steps_and_scrubs(visit):
     stopped = int(page.locator("#frame-value").inner_text())
     page.wait_for_timeout(400)
     assert int(page.locator("#frame-value").inner_text()) == stopped
-    page.get_by_role("button", name="One update back").click()
+    page.get_by_role("button", name="One step back").click()
     assert int(page.locator("#frame-value").inner_text()) == stopped - 1
     page.locator("#frame").fill("120")
     settled(page)

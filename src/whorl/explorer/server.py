@@ -20,7 +20,7 @@ import plotly
 from flask import Flask, Response, abort, jsonify, request
 from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
-from whorl.explorer import gallery, many, page, programs, recipe, tables, wire
+from whorl.explorer import gallery, many, page, programs, recipe, tables, views, wire
 from whorl.explorer.listening import Listening
 from whorl.explorer.presets import PRESETS
 from whorl.explorer.state import MAX_DEPTH, State, from_query
@@ -144,7 +144,7 @@ def program(portion: str, state: State) -> tuple[Any, ...]:
     if portion == "family":
         return WORDS if many.reason(state) else (portion, state.depth, state.policy, state.gate)
     kind = "moment" if portion == "instant" else "run"
-    odd = state.system if state.system in ("rps", "graph", "circuit") else ""
+    odd = state.system if state.system in ("graph", *views.ELSEWHERE) else ""
     return kind, state.hidden, odd, *programs.own(state)
 
 
