@@ -15,7 +15,7 @@ from whorl.explorer.views import views
 from whorl.ledger import TERMS
 from whorl.registry import policies
 
-NUMBERS = 66  # pixels right of the bars, for one number per bar
+NUMBERS = 76  # pixels right of the bars, for one number per bar
 
 
 @views.register("ledger", label="Ledger of the gap", order=6)
