@@ -149,7 +149,7 @@ def test_a_rule_has_straight_lines_at_right_angles_or_bent_or_none(page, name, k
     opened(page, name)
     drawn = page.evaluate(PLOTTED, "spiral")
     lines = [
-        complex(one["x"][1] - one["x"][0], one["y"][1] - one["y"][0])
+        complex(np.diff(numbers(one["x"]))[0], np.diff(numbers(one["y"]))[0])
         for one in drawn
         if one["name"] == "straight"
     ]

@@ -198,13 +198,19 @@ def _upload(lanes: Work, theme: str) -> Response:
 def warm(lanes: Work, *, alone: bool = False) -> threading.Thread:
     """Compile what the page needs.
 
-    Where it is `alone` in its process, also the families of every depth, in the background.
+    Where it is `alone` in its process, also other widths, the graph and the families of every
+    depth, in the background.
     """
     opening = PRESETS[0].state
     needed = [
         (preset.state, portion) for portion in ("paths", "picture", "instant") for preset in PRESETS
     ] + [(opening, "family")]
+    others = [replace(opening, width=width) for width in (4, 5, 6, 2)]
     rest = [
+        (state, portion)
+        for state in (*others, replace(opening, system="graph"))
+        for portion in ("paths", "instant")
+    ] + [
         (replace(opening, depth=depth, policy=policy, gate=gate), "family")
         for gate in ("curvature", "always")
         for policy in ("adaptive", "step_matched")
