@@ -116,9 +116,7 @@ def _called(arguments: "Sequence[str] | None") -> int:
         return 2
     except _ended.Ended as why:
         _output.refuse(
-            f"ended by {why.name}; what was finished is kept, and the same command goes on from "
-            "there",
-            given,
+            _interrupt.sentence(getattr(given, "command", ""), f"ended by {why.name}"), given
         )
         return why.code
     except KeyboardInterrupt:

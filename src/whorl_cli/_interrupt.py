@@ -25,10 +25,10 @@ _times = itertools.count()  # that the main thread was told, or had begun to end
 _words: list[str] = []  # what was said
 
 
-def sentence(command: str | None = None) -> str:
-    """What is said to whoever interrupts a command."""
+def sentence(command: str | None = None, how: str = "interrupted") -> str:
+    """What is said to whoever ends a command."""
     kept = "; what was finished is kept, and the same command goes on from there"
-    return "interrupted" + (kept if command is None or command in KEEPING else "")
+    return how + (kept if command is None or command in KEEPING else "")
 
 
 def arm() -> None:

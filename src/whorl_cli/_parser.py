@@ -2,6 +2,7 @@
 
 import argparse
 import difflib
+import itertools
 import re
 import sys
 import textwrap
@@ -10,14 +11,31 @@ from typing import Any, NoReturn
 
 
 class Shape(argparse.RawDescriptionHelpFormatter):
-    """Paragraphs are filled to the width of the terminal; indented lines stay as they are."""
+    """Paragraphs are filled to the width of the terminal.
+
+    An indented line stays a line; where it is too long it goes on below its own words. Commands
+    stay whole, to be copied.
+    """
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
-        parts = []
-        for block in re.split(r"\n{2,}", text.strip("\n")):
-            kept = any(line.startswith(" ") for line in block.splitlines())
-            parts.append(block if kept else textwrap.fill(" ".join(block.split()), width))
-        return textwrap.indent("\n\n".join(parts), indent)
+        made = []
+        for indented, run in itertools.groupby(
+            text.strip("\n").splitlines(), lambda line: line.startswith(" ") or not line
+        ):
+            made += [_hung(line, width) for line in run] if indented else [_filled(run, width)]
+        return textwrap.indent("\n".join(made), indent)
+
+
+def _filled(lines: Iterable[str], width: int) -> str:
+    return textwrap.fill(" ".join(" ".join(lines).split()), width)
+
+
+def _hung(line: str, width: int) -> str:
+    if not line or line.lstrip().startswith("whorl "):
+        return line
+    start = re.match(r" *(?:\S+ {2,})?", line)
+    assert start is not None
+    return textwrap.fill(line, width, subsequent_indent=" " * start.end())
 
 
 class Parser(argparse.ArgumentParser):

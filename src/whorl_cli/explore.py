@@ -1,6 +1,7 @@
 """`whorl explore`: the interactive page."""
 
 import argparse
+import errno
 from typing import Any
 
 from whorl_cli import _output
@@ -75,7 +76,16 @@ def call(args: argparse.Namespace) -> int:
     from whorl.explorer.state import from_query
 
     state = from_query(args.address.rpartition("?")[2])
-    server = Server(args.host, args.port, trusted=args.trust, alone=True).start()
+    try:
+        server = Server(args.host, args.port, trusted=args.trust, alone=True)
+    except OSError as taken:
+        if taken.errno != errno.EADDRINUSE:
+            raise
+        raise ValueError(
+            f"--port must be free, but something listens at port {args.port} already; --port 0 "
+            "takes any free one"
+        ) from taken
+    server.start()
     query = state.to_query()
     address = server.address + (f"?{query}" if query else "")
     if args.json:

@@ -45,9 +45,7 @@ def add(commands: Any) -> None:
 
 def _listed(usage: str) -> int:
     """What there is to run, for whoever names nothing."""
-    from whorl.study import design
-
-    found = [f"  {name:<12}{design.shipped(name).title}" for name in _kinds.names()]
+    found = [f"  {name:<12}{title}" for name, title in _kinds.titles().items()]
     sys.stderr.write(
         "\n".join([usage, "studies that come with whorl:", *found])
         + "\nwhorl run NAME runs one; whorl register --template NAME > mine.toml begins yours\n"
@@ -57,10 +55,10 @@ def _listed(usage: str) -> int:
 
 def call(given: argparse.Namespace) -> int:
     """Conduct it, or list what there is."""
-    from whorl.study.conduct import opened
-
     if given.design is None:
         return _listed(given.usage)
+    from whorl.study.conduct import opened
+
     _study.ready()
     study, registered = opened(given.design)
     if given.dry_run:

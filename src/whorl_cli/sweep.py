@@ -21,7 +21,7 @@ A case that fails is a row with a reason. docs/sweeps.md has the whole story."""
 EXIT = """exit codes:
   0  done, and every case has a result
   1  done, but cases failed: the column `reason` says why
-  2  bad input, a file that could not be read or written, too little memory, or interrupted
+  2  bad input, a file that could not be read or written, or too little memory
   70 a fault of whorl itself: please report it"""
 
 

@@ -42,6 +42,11 @@ class Played:
     note: str  # empty, or why the run ended early
 
     @property
+    def clock(self) -> tuple[str, float, str]:
+        """What a frame is: its name, how much of it, and the unit."""
+        return "Update", 1, ""
+
+    @property
     def learner(self) -> np.ndarray:
         """Prediction of the watched sample by the guided learner."""
         return self.flows[-1]

@@ -33,19 +33,22 @@ class Orbit:
     ]  # the score one-form around the orbit: of this field, and of a gradient
     verdict: str
 
+    clock = ("Time", PACE, "")
+    note = ""  # nothing ends this run early
+
     @property
     def made(self) -> int:
         """Frames after the first."""
         return len(self.shares) - 1
 
-    @property
-    def note(self) -> str:
-        """Nothing ends this run early."""
-        return ""
-
     def moment(self, frame: int) -> int:
         """Every frame is a moment."""
         return min(frame, self.made)
+
+    def said(self, _frame: int) -> tuple[list[str], str]:
+        """The verdict on the field, and what conservation leaves open."""
+        known = "Mass is conserved, the orbit is closed, and no loss falls along it."
+        return [self.verdict, known], ""
 
 
 def orbit(state: State) -> Orbit:

@@ -8,7 +8,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from whorl.explorer import compute, cycle, many, moment, style, views, wires
+from whorl.explorer import compute, cycle, held, many, moment, style, views, wires
 from whorl.explorer.state import State
 from whorl.explorer.style import Theme
 
@@ -19,6 +19,7 @@ SUBJECTS: dict[str, Callable[[State], Any]] = {
     "instant": moment.moment,
     "family": many.many,
     "wires": wires.wires,
+    "held": held.held,
 }
 
 
@@ -46,8 +47,7 @@ def paths(state: State, theme: Theme = style.LIGHT) -> Portion:
 
     Figures carry all moments.
     """
-    seen = {"rps": cycle.orbit, "circuit": wires.wires}.get(state.system, compute.run)
-    run = seen(state)
+    run = SUBJECTS[views.subjects(state.system)[0]](state)
     titles = {view.place: view.label for view in views.of(state.system)}
     portions = {view.place: view.portion for view in views.of(state.system)}
     drawn = _drawn(state, "paths", theme)
@@ -56,6 +56,7 @@ def paths(state: State, theme: Theme = style.LIGHT) -> Portion:
         "titles": titles,
         "portions": portions,
         "made": run.made,
+        "clock": run.clock,
         "note": run.note,
     }
 
@@ -67,17 +68,14 @@ def picture(state: State, theme: Theme = style.LIGHT) -> Portion:
 
 def instant(state: State, theme: Theme = style.LIGHT) -> Portion:
     """What belongs to the moment alone: the map of Q, and two verdicts in words."""
-    if state.system == "rps":
-        known = "Mass is conserved, the orbit is closed, and no loss falls along it."
-        told: Portion = {"verdicts": [cycle.orbit(state).verdict, known]}
-    elif state.system == "circuit":
-        circuit = wires.wires(state)
-        known = "Small residuals follow this loop; the circuit itself stays as it is drawn."
-        told = {"verdicts": [circuit.verdict, known], "colour": circuit.colour}
-    else:
-        seen = moment.moment(state)
-        told = {"verdicts": [seen.certificate, seen.curvature], "colour": seen.colour}
-    return {"figures": _drawn(state, "instant", theme), **told}
+    subject = views.subjects(state.system)[0]
+    seen = SUBJECTS["instant" if subject == "run" else subject](state)
+    verdicts, colour = seen.said(state.frame)
+    return {
+        "figures": _drawn(state, "instant", theme),
+        "verdicts": verdicts,
+        "colour": colour,
+    }
 
 
 def family(state: State, theme: Theme = style.LIGHT) -> Portion:

@@ -36,6 +36,10 @@ class Moment:
     colour: str  # of the verdict on the loop
     curvature: str
 
+    def said(self, _frame: int) -> tuple[list[str], str]:
+        """Both verdicts, and the colour of the first."""
+        return [self.certificate, self.curvature], self.colour
+
 
 def corners(shares: np.ndarray) -> np.ndarray:
     """Shares as points of the plane.

@@ -92,6 +92,6 @@ def _uses(kind: Choice, word: str) -> str:
 
 def _places() -> dict[str, str]:
     """The places of the views in their order, each with the title that it has at first."""
-    systems = ("circuit", "rps", "family")
+    systems = (*views.ELSEWHERE, "family")
     titles = {view.place: view.label for one in systems for view in views.of(one)}
     return {view.place: titles[view.place] for view in views.listed()}

@@ -1,4 +1,4 @@
-"""The claims of the paper and of the study of rules, each as a state, a story and the equation."""
+"""The claims of the paper and of the studies of rules and budgets, each as a state, a story and the equation."""
 
 from dataclasses import dataclass
 
@@ -143,6 +143,21 @@ PRESETS = (
         "<var>ė</var> = −<var>JJ</var><sub>0</sub><sup>T</sup><var>e</var>, &nbsp; "
         "<var>J</var><sub>0</sub> ≠ <var>J</var>: &nbsp; eigenvalues may be complex",
         State(claim="alignment", system="circuit", rule="feedback_alignment", seed=180, frame=60),
+    ),
+    Preset(
+        "critical",
+        "The critical turn",
+        "A network is held still, and a law of gain one turns every error by φ before it is fed "
+        "back. Drag the angle: two eigenvalues come closer at a constant product, meet, and part "
+        "as a pair. Where they meet, the slowest error decays fastest, at their geometric mean; "
+        "direct feedback (φ = 0), the fastest symmetric law of this gain, is as slow as the "
+        "smaller one.",
+        "cos <var>φ</var>* = 2√(<var>λ</var><sub>1</sub><var>λ</var><sub>2</sub>) / "
+        "(<var>λ</var><sub>1</sub> + <var>λ</var><sub>2</sub>), &nbsp; "
+        "<var>a</var>(<var>φ</var>) ≤ <var>a</var>(<var>φ</var>*) = "
+        "√(<var>λ</var><sub>1</sub><var>λ</var><sub>2</sub>), &nbsp; "
+        "<var>a</var>(0) = <var>λ</var><sub>2</sub>",
+        State(claim="critical", system="held", imbalance=2.0, frame=72),
     ),
 )
 BY_NAME = {preset.name: preset for preset in PRESETS}

@@ -33,6 +33,8 @@ def python(state: State) -> str:
         return HEAD + _cycle(state)
     if state.system == "circuit":
         return HEAD + _circuit(state)
+    if state.system == "held":
+        return HEAD + _data(state).partition("\n\n")[2] + _held(state)
     return "\n".join([HEAD + _data(state), _rules(state), _run(state)])
 
 
@@ -129,6 +131,17 @@ times = 0.2 * np.arange({state.updates + 1})
 orbit = scipy.integrate.solve_ivp(lambda _, p: np.asarray(motion(p)), (0, times[-1]), start, "DOP853", times, rtol=1e-9, atol=1e-12).y.T
 print("product of the shares, first and last:", orbit[0].prod(), orbit[-1].prod())
 print(wh.integrability(wh.rock_paper_scissors, (start,)))
+"""
+
+
+def _held(state: State) -> str:
+    return f"""
+K = wh.response(net, inputs, selected={state.sample - 1})
+angle = np.radians({90 * state.frame / state.updates!r})
+law = wh.rotational(np.cos(angle), np.sin(angle), base=wh.direct())
+print(wh.certify(wh.closed_loop(K, law)))
+print(wh.rate_bounds(K))
+print(wh.certify(wh.closed_loop(K, wh.critical())))
 """
 
 

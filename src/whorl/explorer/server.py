@@ -20,7 +20,7 @@ import plotly
 from flask import Flask, Response, abort, jsonify, request
 from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
-from whorl.explorer import gallery, many, page, programs, recipe, tables, wire
+from whorl.explorer import gallery, many, page, programs, recipe, tables, views, wire
 from whorl.explorer.listening import Listening
 from whorl.explorer.presets import PRESETS
 from whorl.explorer.state import MAX_DEPTH, State, from_query
@@ -144,7 +144,7 @@ def program(portion: str, state: State) -> tuple[Any, ...]:
     if portion == "family":
         return WORDS if many.reason(state) else (portion, state.depth, state.policy, state.gate)
     kind = "moment" if portion == "instant" else "run"
-    odd = state.system if state.system in ("rps", "graph", "circuit") else ""
+    odd = state.system if state.system in ("graph", *views.ELSEWHERE) else ""
     return kind, state.hidden, odd, *programs.own(state)
 
 
@@ -198,13 +198,19 @@ def _upload(lanes: Work, theme: str) -> Response:
 def warm(lanes: Work, *, alone: bool = False) -> threading.Thread:
     """Compile what the page needs.
 
-    Where it is `alone` in its process, also the families of every depth, in the background.
+    Where it is `alone` in its process, also other widths, the graph and the families of every
+    depth, in the background.
     """
     opening = PRESETS[0].state
     needed = [
         (preset.state, portion) for portion in ("paths", "picture", "instant") for preset in PRESETS
     ] + [(opening, "family")]
+    others = [replace(opening, width=width) for width in (4, 5, 6, 2)]
     rest = [
+        (state, portion)
+        for state in (*others, replace(opening, system="graph"))
+        for portion in ("paths", "instant")
+    ] + [
         (replace(opening, depth=depth, policy=policy, gate=gate), "family")
         for gate in ("curvature", "always")
         for policy in ("adaptive", "step_matched")

@@ -176,6 +176,7 @@ class State:
                 ("propagation", ""),
                 ("coupled", ""),
                 ("alignment", ""),
+                ("critical", ""),
             ),
             "which story is told; it changes no number",
         ),
@@ -190,8 +191,9 @@ class State:
                 ("column", "one column"),
                 ("rps", "rock–paper–…"),
                 ("circuit", "circuit"),
+                ("held", "held network"),
             ),
-            "what learns: ṗ = Q(p)s in every column",
+            "what learns: ṗ = Q(p)s in every column; a held network stands still",
         ),
     )
     depth: int = _setting(
@@ -333,7 +335,7 @@ class State:
         """
         if self.system == "graph":
             return self.width + 1
-        return self.width if self.depth > 1 and self.system == "family" else 3
+        return self.width if self.depth > 1 and self.system in ("family", "held") else 3
 
     def still(self) -> "State":
         """The same run, whatever moment of it is looked at and whatever is told about it."""

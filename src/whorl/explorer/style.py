@@ -3,8 +3,9 @@
 One frame around a figure, and what a trace tells the page about time.
 
 A trace that changes with the moment says so in its `meta`, and the page moves it without asking
-again: `at` holds one value a moment, `upto` values to be shown up to the moment, `bars` the bars of
-a waterfall (`whole` are those in the quiet colour), `nodes` and `stream` the network. `layout.meta.notes` is one sentence a moment.
+again: `at` holds one value per moment, `upto` values to be shown up to the moment, `bars` the
+bars of a waterfall (`whole` are those in the quiet colour), `as` one value or one row per moment,
+`nodes` and `stream` the network. `layout.meta.notes` is one sentence per moment.
 """
 
 from typing import Any
@@ -44,6 +45,7 @@ def axis(theme: Theme, title: str = "", **more: Any) -> dict[str, Any]:
     plain = {
         "title": {"text": title, "standoff": 8, "font": {"size": 13}},
         "tickfont": {"size": 12},
+        "tickangle": 0,
         "gridcolor": theme.line,
         "zerolinecolor": theme.line,
         "linecolor": theme.soft,
@@ -80,6 +82,21 @@ def caption(text: str, theme: Theme) -> dict[str, Any]:
         "showarrow": False,
     }
     return plain | {"align": "right", "yshift": 3, "font": {"size": 14, "color": theme.ink}}
+
+
+def foot(text: str, theme: Theme) -> dict[str, Any]:
+    """A quiet line below the plot."""
+    plain = {
+        "text": text,
+        "x": 0,
+        "y": 0,
+        "xref": "paper",
+        "yref": "paper",
+        "xanchor": "left",
+        "yanchor": "top",
+        "showarrow": False,
+    }
+    return plain | {"font": {"size": 12, "color": theme.soft}, "yshift": -6}
 
 
 def key(theme: Theme, *entries: tuple[str, str], captioned: bool = False) -> dict[str, Any]:

@@ -43,7 +43,8 @@ def widths(state: State) -> tuple[int, ...]:
     """Nodes from input to output; three at both ends."""
     if state.system == "graph":
         return (3, state.hidden, 3)
-    return (3, *[state.hidden] * (state.depth - 1), 3) if state.system == "family" else (3, 3)
+    layered = state.system in ("family", "held")
+    return (3, *[state.hidden] * (state.depth - 1), 3) if layered else (3, 3)
 
 
 def proportions(parts: Shares) -> np.ndarray:
@@ -55,7 +56,7 @@ def network(state: State) -> Network | Graph:
     """The network, or the graph, at its start."""
     if state.system == "graph":
         return looped(state)
-    if state.system == "family":
+    if state.system in ("family", "held"):
         logits = draws(state.seed, widths(state))[0]
         return Network.random(
             widths(state), imbalance=state.imbalance, floor=state.floor, logits=logits
@@ -85,7 +86,7 @@ def looped(state: State) -> Graph:
 
 def data(state: State) -> tuple[np.ndarray, np.ndarray]:
     """Inputs and targets, six of each."""
-    if state.system in ("family", "graph"):
+    if state.system in ("family", "graph", "held"):
         return draws(state.seed, widths(state))[1:3]
     return np.tile([1.0, 0.0, 0.0], (SAMPLES, 1)), np.tile(proportions(state.target), (SAMPLES, 1))
 

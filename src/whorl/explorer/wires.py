@@ -20,6 +20,7 @@ from whorl.systems.circuit import Circuit
 
 NODES, EDGES, RAYS = 8, 13, 12
 INPUTS = np.ones((1, 1))
+PACE = 0.01  # of a frame, in units of the time in which the slowest residual falls to 1/e
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,15 +36,13 @@ class Wires:
     verdict: str
     colour: str
 
+    clock = ("Time", PACE, "")
+    note = ""  # nothing ends this run early
+
     @property
     def made(self) -> int:
         """Frames after the first."""
         return len(self.paths) - 1
-
-    @property
-    def note(self) -> str:
-        """Nothing ends this run early."""
-        return ""
 
     @property
     def straight(self) -> np.ndarray:
@@ -55,6 +54,11 @@ class Wires:
     def moment(self, frame: int) -> int:
         """Every frame is a moment."""
         return min(frame, self.made)
+
+    def said(self, _frame: int) -> tuple[list[str], str]:
+        """The verdict on the loop, its colour, and what is drawn."""
+        known = "Small residuals follow this loop; the circuit itself stays as it is drawn."
+        return [self.verdict, known], self.colour
 
 
 def wires(state: State) -> Wires:
@@ -85,8 +89,7 @@ def _wires(state: State) -> Wires:
     matrix = np.asarray(loop.reduced)
     voltages = np.asarray(circuit.settle(jnp.asarray(INPUTS), jnp.zeros((1, 3))))[0]
     first, second = np.asarray(circuit.edges).T
-    # One frame takes a hundredth of the time in which the slowest residual falls.
-    pace = 1e-2 / max(float(np.linalg.eigvals(matrix).real.min()), 1e-6)
+    pace = PACE / max(float(np.linalg.eigvals(matrix).real.min()), 1e-6)
     step = scipy.linalg.expm(-matrix * pace)
     angles = 2 * np.pi * np.arange(RAYS) / RAYS
     paths = [np.stack([np.cos(angles), np.sin(angles)], axis=1)]
@@ -96,7 +99,7 @@ def _wires(state: State) -> Wires:
         state,
         circuit,
         np.asarray(circuit.conductances) * (voltages[first] - voltages[second]),
-        _places(circuit),
+        _places(circuit, voltages),
         matrix,
         np.array(paths)[: state.updates + 1],
         str(certificate),
@@ -104,19 +107,23 @@ def _wires(state: State) -> Wires:
     )
 
 
-def _places(circuit: Circuit) -> np.ndarray:
-    """The source at the left, the outputs at the right, and all others where springs hold them."""
+def _places(circuit: Circuit, voltages: np.ndarray) -> np.ndarray:
+    """From left to right by voltage, and up by where their neighbours are; evenly, so that no two
+    nodes lie close.
+    """
     first, second = np.asarray(circuit.edges).T
-    matrix = np.zeros((NODES, NODES))
-    np.add.at(matrix, (first, second), -1.0)
-    matrix = matrix + matrix.T
-    np.fill_diagonal(matrix, -matrix.sum(axis=1))
+    wired = np.zeros((NODES, NODES))
+    np.add.at(wired, (first, second), 1.0)
+    wired = wired + wired.T
     fixed = [0, *circuit.sinks]
     places = np.zeros((NODES, 2))
     places[fixed] = [[0, 0.5], [1, 1], [1, 0.5], [1, 0]]
-    free = [node for node in range(NODES) if node not in fixed]
-    # A weak spring towards a place of its own keeps nodes apart that hang on the same one.
-    own = np.stack([np.full(len(free), 0.5), np.linspace(0, 1, len(free))], axis=1)
-    pull = -matrix[np.ix_(free, fixed)] @ places[fixed] + own
-    places[free] = np.linalg.solve(matrix[np.ix_(free, free)] + np.eye(len(free)), pull)
+    free = np.setdiff1d(np.arange(NODES), fixed)
+    # Every free node hangs half-way between its neighbours.
+    inner = np.diag(wired[free].sum(axis=1)) - wired[np.ix_(free, free)]
+    height = np.linalg.solve(inner, wired[np.ix_(free, fixed)] @ places[fixed, 1])
+    places[free, 0] = np.linspace(0, 1, len(free) + 2)[1:-1][
+        np.argsort(np.argsort(-voltages[free]))
+    ]
+    places[free, 1] = np.linspace(0.06, 0.94, len(free))[np.argsort(np.argsort(height))]
     return places

@@ -70,9 +70,9 @@ const frames = (() => {
     if (how === "stream") return drawn.streams[values];
     if (how === "nodes") return drawn.boxes;
     if (how === "bars") {
-      const y = Array.from(values.y[moment]), [whole, rise, fall] = values.colours;
-      const colour = y.map((height, bar) => (values.whole.includes(bar) ? whole : height > 0 ? rise : fall));
-      return { y, base: Array.from(values.base[moment]), text: values.text[moment].split("|"), "marker.color": colour };
+      const x = Array.from(values.x[moment]), [whole, rise, fall] = values.colours;
+      const colour = x.map((size, bar) => (values.whole.includes(bar) ? whole : size > 0 ? rise : fall));
+      return { x, base: Array.from(values.base[moment]), "marker.color": colour };
     }
     const change = {};
     for (const [key, all] of Object.entries(values)) {
@@ -86,14 +86,12 @@ const frames = (() => {
   function looks(moving, moment) {
     const nodes = moving.traces.find((trace) => trace.how === "nodes");
     const drawn = nodes ? network(nodes.values, Math.min(moment, nodes.values.numbers.length - 1)) : null;
-    const changes = moving.traces.map((trace) => look(trace, trace.how === "bars" ? Math.min(moment, trace.values.y.length - 1) : moment, drawn));
-    // Numbers beside bars are annotations behind the note; they follow the tops of their bars.
+    const changes = moving.traces.map((trace) => look(trace, trace.how === "bars" ? Math.min(moment, trace.values.x.length - 1) : moment, drawn));
+    // Numbers beside bars are annotations behind the note.
     const layout = {};
-    moving.traces.forEach((trace, number) => {
-      if (!trace.values.labels) return;
-      const { y, base, text } = changes[number];
-      text.forEach((words, bar) => { layout[`annotations[${bar + 1}].text`] = words; layout[`annotations[${bar + 1}].y`] = Math.max(base[bar], base[bar] + y[bar]); });
-    });
+    for (const { how, values } of moving.traces) {
+      if (how === "bars") values.text[Math.min(moment, values.text.length - 1)].split("|").forEach((words, bar) => { layout[`annotations[${bar + 1}].text`] = words; });
+    }
     return { changes, layout, note: moving.notes ? moving.notes[Math.min(moment, moving.notes.length - 1)] : null };
   }
 
@@ -115,8 +113,9 @@ const frames = (() => {
   function show(plot, moving, moment) {
     if (!moving || !plot.data) return;
     const { changes, layout, note } = looks(moving, moment);
+    // Every column has a place for every trace: what a trace does not change is left undefined.
     const columns = {};
-    for (const change of changes) for (const [key, value] of Object.entries(change)) (columns[key] ||= []).push(value);
+    for (const key of new Set(changes.flatMap(Object.keys))) columns[key] = changes.map((change) => change[key]);
     if (note !== null) layout["annotations[0].text"] = note;
     if (changes.length || note !== null) Plotly.update(plot, columns, layout, moving.traces.map((trace) => trace.index));
   }

@@ -5,7 +5,7 @@
   const CONFIG = { displayModeBar: false, responsive: true, displaylogo: false };
   const figures = {}; // what moves in each view
   const ASKING = { headers: { "X-Visitor": Math.random().toString(36).slice(2) } }; // open pages take turns at the server
-  let claim = "turn", made = 0, playing = null;
+  let claim = "turn", clock = ["Update", 1, ""], playing = null;
   const presets = [...document.querySelectorAll(".preset")];
 
   // --- the state: the form, the claim and the frame; its address holds what differs from the opening one
@@ -42,10 +42,10 @@
     const owners = ["law", "policy"].map((name) => [...form.elements[name].options].map((option) => option.dataset.uses.split(" ")));
     const uses = (name) => form.elements[name].selectedOptions[0].dataset.uses.split(" ");
     const system = value("system"), turning = uses("law").includes("omega");
-    const circuit = system === "circuit", cycle = system === "rps" || circuit;
-    const looped = system === "graph", family = looped || system === "family";
+    const circuit = system === "circuit", held = system === "held", cycle = system === "rps" || circuit || held;
+    const looped = system === "graph", family = looped || held || system === "family";
     const hide = {
-      depth: !family || looped, width: !family, imbalance: !family, floor: !family, sample: !family, shown: !family,
+      depth: !family || looped, width: !family, imbalance: !family, floor: !family, sample: !family, shown: !family || held, epochs: held,
       start: family || circuit, target: system !== "column", seed: system === "rps" || (!family && !circuit && value("turn") !== "fair"),
       law: cycle, policy: cycle, turn: cycle, rule: !circuit,
     };
@@ -74,12 +74,20 @@
     claim = shown ? shown.dataset.preset : "turn";
     for (const button of presets) button.setAttribute("aria-pressed", String(button === shown));
     for (const story of document.querySelectorAll(".story")) story.hidden = !shown || story.dataset.story !== claim;
-    $("frame-value").textContent = slider.value;
+    timed();
     const address = query(), there = address ? `?${address}` : location.pathname;
     if (push && there !== location.pathname + location.search && there !== location.search) history.pushState(null, "", there);
     else history.replaceState(null, "", there);
     for (const [id, kind] of [["get-py", "py"], ["get-json", "json"]]) $(id).href = `/state.${kind}?${address}`;
     stale();
+  }
+
+  // What a frame is called: updates, a time or an angle.
+  function timed() {
+    const [name, size, unit] = clock, shown = `${Number((frame() * size).toFixed(2))}${unit}`;
+    $("clock").textContent = name;
+    $("frame-value").textContent = shown;
+    slider.setAttribute("aria-valuetext", `${name} ${shown}`);
   }
 
   // What is shown of other settings than those in the form is dimmed, panel by panel, until its answer is there.
@@ -143,7 +151,8 @@
   // The paths move first. While they are drawn the server makes the other views of the run; what is left waits for those.
   const paths = channel("paths", (answer, address) => {
     picture.ask();
-    made = answer.made;
+    clock = answer.clock;
+    timed();
     for (const [name, title] of Object.entries(answer.titles)) $(`title-${name}`).textContent = title;
     for (const view of document.querySelectorAll("[data-view]")) {
       const here = view.dataset.view in answer.titles;

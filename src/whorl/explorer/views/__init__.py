@@ -1,7 +1,7 @@
 """The views: one file each, whose pure function makes a Plotly figure and says where it belongs.
 
 A view is found by its file, or by an entry point in the group `whorl.views` of another package. It
-looks at one of five subjects, and is given that subject, the moment and the theme.
+looks at one of six subjects, and is given that subject, the moment and the theme.
 
 | subject | what it is | where there is one |
 |---|---|---|
@@ -9,6 +9,7 @@ looks at one of five subjects, and is given that subject, the moment and the the
 | `orbit` | `cycle.Orbit`: the column's orbit | rock, paper, scissors |
 | `instant` | `moment.Moment`: what is computed at the moment alone | as `run` |
 | `wires` | `wires.Wires`: a circuit under a rule | circuit |
+| `held` | `held.Held`: a response that stands still | held network |
 | `family` | `many.Many`: three hundred networks | everywhere |
 """
 
@@ -16,9 +17,9 @@ from dataclasses import dataclass
 
 from whorl.registry import Entry, Registry
 
-SUBJECTS = ("run", "orbit", "instant", "family", "wires")
-# What there is to look at in a system, where it is not a network.
-ELSEWHERE = {"rps": ("orbit", "family"), "circuit": ("wires",)}
+SUBJECTS = ("run", "orbit", "instant", "family", "wires", "held")
+# What there is to look at in a system that does not learn update by update.
+ELSEWHERE = {"rps": ("orbit",), "circuit": ("wires",), "held": ("held",)}
 
 
 @dataclass(frozen=True)
@@ -57,5 +58,10 @@ def listed() -> list[View]:
 
 def of(system: str, portion: str = "") -> list[View]:
     """The views of a portion, or all, for one kind of system."""
-    here = ELSEWHERE.get(system, ("run", "instant", "family"))
+    here = subjects(system)
     return [one for one in listed() if one.subject in here and portion in ("", one.portion)]
+
+
+def subjects(system: str) -> tuple[str, ...]:
+    """What there is to look at; the first of them has the moments."""
+    return ELSEWHERE.get(system, ("run", "instant", "family"))

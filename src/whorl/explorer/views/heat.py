@@ -144,22 +144,8 @@ def triangle_figure(
             "fixedrange": True,
         },
         margin={"l": 10, "r": 84, "t": 12, "b": 30},
-        annotations=[*ends, _foot(foot, theme)],
+        annotations=[*ends, style.foot(foot, theme)],
     )
-
-
-def _foot(text: str, theme: Theme) -> dict[str, Any]:
-    plain = {
-        "text": text,
-        "x": 0.5,
-        "y": 0,
-        "xref": "paper",
-        "yref": "paper",
-        "xanchor": "center",
-        "yanchor": "top",
-        "showarrow": False,
-    }
-    return plain | {"font": {"size": 12, "color": theme.soft}, "yshift": -6}
 
 
 def _word(text: str, y: float, theme: Theme, colour: str) -> dict[str, Any]:

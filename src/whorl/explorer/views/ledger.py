@@ -3,6 +3,8 @@
 The four terms are the gap.
 """
 
+from typing import Any
+
 import numpy as np
 import plotly.graph_objects as go
 
@@ -13,100 +15,102 @@ from whorl.explorer.views import views
 from whorl.ledger import TERMS
 from whorl.registry import policies
 
+NUMBERS = 76  # pixels right of the bars, for one number per bar
+
 
 @views.register("ledger", label="Ledger of the gap", order=6)
-def figure(run: Played, moment: int, theme: Theme) -> go.Figure:
-    """The account up to one moment."""
-    accounts = run.accounts()
-    native = run.losses["native"]
-    learner = native if run.state.policy == "native" else run.losses[run.state.policy]
-    heights = np.column_stack([native, accounts, learner])
+def figure(run: Played, moment: int, theme: Theme) -> go.Figure | None:
+    """The account up to one moment; nothing where no update turns."""
+    if not np.any(run.amounts):
+        return None
+    accounts, native = run.accounts(), run.losses["native"]
+    learner = run.losses[run.state.policy]
+    sizes = np.column_stack([native, accounts, learner])
     ends = native[:, None] + np.cumsum(accounts, axis=1)
-    bases = np.column_stack([np.zeros_like(native), ends - accounts, np.zeros_like(native)])
-    whole = theme.soft
-    colours = [
-        whole,
-        *(theme.hurts if term > 0 else theme.helps for term in accounts[moment]),
-        whole,
-    ]
-    texts = [
-        "|".join(
-            style.number(value, 2) if not 0 < place < 5 else style.signed(value)
-            for place, value in enumerate(row)
-        )
-        for row in heights
-    ]
+    starts = np.column_stack([np.zeros_like(native), ends - accounts, np.zeros_like(native)])
     gaps = [
         f"gap {style.signed(after - before)}" for after, before in zip(learner, native, strict=True)
     ]
-    tops = np.maximum(bases, bases + heights)
-    low, high = min(0.0, float(np.min(bases + heights))), float(tops.max()) or 1.0
-    bar = {
-        "type": "bar",
-        "x": list(range(6)),
-        "y": heights[moment],
-        "base": bases[moment],
-        "marker": {"color": colours, "line": {"width": 0}},
-        "text": texts[moment].split("|"),
-        "textposition": "none",
-        "textangle": 0,
-        "constraintext": "none",
-        "cliponaxis": False,
-        "hoverinfo": "skip",
-        "width": 0.66,
-        "meta": {
-            "bars": {
-                "y": style.packed(heights),
-                "base": style.packed(bases),
-                "text": texts,
-                "colours": [whole, theme.hurts, theme.helps],
-                "whole": [0, 5],
-                "labels": True,
-            }
-        },
-    }
-    names = [
-        "native",
-        *(term.replace("handedness", "handed-<br>ness") for term in TERMS),
-        policies.get(run.state.policy).label if run.state.policy != "native" else "learner",
-    ]
-    return style.figure(
-        [bar],
+    low, high = min(0.0, float(ends.min())), float(max(sizes.max(), ends.max())) or 1.0
+    return waterfall(
+        ["native", *TERMS, policies.get(run.state.policy).label],
+        sizes,
+        starts,
+        (0, 5),
+        gaps,
+        moment,
         theme,
-        xaxis=style.axis(
-            theme,
-            tickvals=list(range(6)),
-            ticktext=names,
-            tickangle=0,
-            showgrid=False,
-            tickfont={"size": 11},
-        ),
-        yaxis=style.axis(
-            theme,
-            "mean loss of six samples" if run.state.system == "family" else "loss",
-            range=[1.12 * low, 1.22 * high],
-            nticks=6,
-        ),
-        annotations=[
-            style.caption(gaps[moment], theme),
-            *_labels(texts[moment].split("|"), tops[moment]),
-        ],
-        meta={"notes": gaps},
-        margin={"l": 72, "r": 16, "t": 32, "b": 44},
+        title="loss" if run.state.system == "column" else "mean loss of six samples",
+        range=[1.06 * low, 1.06 * high],
     )
 
 
-def _labels(texts: list[str], tops: np.ndarray) -> list[dict]:
-    """A number above each bar, every other one a line higher, so that neighbours never touch."""
-    return [
+def waterfall(
+    names: list[str],
+    sizes: np.ndarray,
+    starts: np.ndarray,
+    whole: tuple[int, ...],
+    notes: list[str],
+    moment: int,
+    theme: Theme,
+    **axis: Any,
+) -> go.Figure:
+    """Bars side by side from top to bottom, with their numbers in a column.
+
+    So neither names nor numbers can touch, however narrow the card and whatever the numbers.
+    `sizes` and `starts` are (moments, bars); `whole` are the bars that are no difference.
+    """
+    colours = [
+        theme.soft if bar in whole else theme.hurts if size > 0 else theme.helps
+        for bar, size in enumerate(sizes[moment])
+    ]
+    texts = [
+        [style.number(x, 2) if bar in whole else style.signed(x) for bar, x in enumerate(row)]
+        for row in sizes
+    ]
+    moving = {
+        "x": style.packed(sizes),
+        "base": style.packed(starts),
+        "text": ["|".join(row) for row in texts],
+        "colours": [theme.soft, theme.hurts, theme.helps],
+        "whole": list(whole),
+    }
+    bar = {
+        "type": "bar",
+        "orientation": "h",
+        "y": list(range(len(names))),
+        "x": sizes[moment],
+        "base": starts[moment],
+        "marker": {"color": colours, "line": {"width": 0}},
+        "hoverinfo": "skip",
+        "width": 0.66,
+        "meta": {"bars": moving},
+    }
+    numbers = [
         {
             "text": text,
-            "x": number,
-            "y": float(top),
-            "yanchor": "bottom",
-            "yshift": 2 + 17 * (number in (2, 4)),
+            "x": 1,
+            "y": number,
+            "xref": "paper",
+            "xanchor": "left",
             "showarrow": False,
-            "font": {"size": 11},
+            "font": {"size": 12},
         }
-        for number, (text, top) in enumerate(zip(texts, tops, strict=True))
+        for number, text in enumerate(texts[moment])
     ]
+    across = {"zeroline": True, "zerolinecolor": theme.ink, "zerolinewidth": 1.5, "nticks": 4}
+    return style.figure(
+        [bar],
+        theme,
+        xaxis=style.axis(theme, **across | axis),
+        yaxis=style.axis(
+            theme,
+            tickvals=list(range(len(names))),
+            ticktext=names,
+            showgrid=False,
+            range=[len(names) - 0.4, -0.6],
+        ),
+        annotations=[style.caption(notes[moment], theme) | {"xshift": NUMBERS - 16}, *numbers],
+        meta={"notes": notes},
+        margin={"l": 96, "r": NUMBERS, "t": 32, "b": 52},
+    )

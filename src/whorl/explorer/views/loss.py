@@ -15,7 +15,8 @@ DASHES = {"step_matched": "dash", "native": "solid", "adaptive": "solid"}
 def _followed(run: Played) -> tuple[dict[str, np.ndarray], str]:
     """The losses to show, native first, and what they are."""
     own = run.state.policy
-    if run.state.system == "family" and run.state.shown == "all":
+    several = run.state.system != "column"  # samples, of which one is watched
+    if several and run.state.shown == "all":
         names = ["native", "step_matched", "adaptive", *run.losses]
         return {name: run.losses[name] for name in names}, "mean loss of six samples"
     watched = {
@@ -24,7 +25,7 @@ def _followed(run: Played) -> tuple[dict[str, np.ndarray], str]:
     }
     if own == "native":
         watched = {"native": watched["native"]}
-    return watched, "loss of the watched sample" if run.state.system == "family" else "loss"
+    return watched, "loss of the watched sample" if several else "loss"
 
 
 @views.register("loss", label="Loss over updates", order=5)

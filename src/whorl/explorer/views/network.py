@@ -48,7 +48,7 @@ def loops(run: Played, moment: int, theme: Theme) -> go.Figure:
     widths = 1 + WIDEST * np.sqrt(run.flows[1] / run.flows[1].max())
     traces, arrows = [], []
     for number, (tail, head) in enumerate(graph.wiring.ends.T):
-        x, y, angle = _bow(across[[tail, head]], up[[tail, head]])
+        x, y, angle = bow(across[[tail, head]], up[[tail, head]])
         arrows.append((x[7], y[7], angle))
         inside = max(tail, head) < 3 + ring and tail >= 3
         traces.append(
@@ -111,11 +111,11 @@ def loops(run: Played, moment: int, theme: Theme) -> go.Figure:
     )
 
 
-def _bow(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+def bow(x: np.ndarray, y: np.ndarray, bend: float = 0.5) -> tuple[np.ndarray, np.ndarray, float]:
     """An edge bent to its left, so that one there and one back lie apart, and where its arrow
     points, clockwise from the right.
     """
-    (dx, dy), lift = (x[1] - x[0], y[1] - y[0]), 0.5 * BEND * (1 - BEND)
+    (dx, dy), lift = (x[1] - x[0], y[1] - y[0]), bend * BEND * (1 - BEND)
     angle = -np.degrees(np.arctan2(dy, dx))
     return x[0] + BEND * dx - lift * dy, y[0] + BEND * dy + lift * dx, float(angle)
 

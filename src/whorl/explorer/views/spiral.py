@@ -63,14 +63,14 @@ def plane_figure(
         traces,
         theme,
         xaxis=style.axis(
-            theme, f"({letter}₁ − {letter}₂)/√2", range=around, nticks=6, constrain="domain"
+            theme, f"({letter}₁ − {letter}₂)/√2", range=around, nticks=5, constrain="domain"
         ),
         yaxis=style.axis(
             theme,
             f"({letter}₁ + {letter}₂ − 2{letter}₃)/√6",
             range=around,
             scaleanchor="x",
-            nticks=6,
+            nticks=5,
             constrain="domain",
         ),
         annotations=[
@@ -94,6 +94,7 @@ def plane_traces(name: str, path: np.ndarray, moment: int, colour: str) -> list[
             "y": y,
             "line": {"color": colour, "width": 1.5, "dash": "dot"},
             "opacity": 0.35,
+            "name": name,
             "showlegend": False,
         },
         line

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from whorl.explorer import style
 from whorl.explorer.style import Theme
-from whorl.explorer.views import spiral, views
+from whorl.explorer.views import network, spiral, views
 from whorl.explorer.wires import Wires
 
 WIDEST = 14  # pixels of the line that carries all
@@ -17,44 +17,49 @@ WIDEST = 14  # pixels of the line that carries all
     "wires_network", label="Currents of the circuit", place="network", order=1, subject="wires"
 )
 def _network(wires: Wires, _moment: int, theme: Theme) -> go.Figure:
-    """Nodes and edges; a line is as wide as its current, and thin ones stay visible."""
+    """Nodes and edges; a line is as wide as its current, and one without stays visible."""
     x, y = wires.places.T
+    edges = np.sort(np.asarray(wires.circuit.edges), axis=1)
     traces: list[dict[str, Any]] = []
-    for number, (one, other) in enumerate(np.asarray(wires.circuit.edges).tolist()):
+    for number, ends in enumerate(edges):
+        # Edges between the same two nodes lie side by side.
+        twins = np.flatnonzero((edges == ends).all(axis=1))
+        bend = 0.4 * (np.searchsorted(twins, number) - (len(twins) - 1) / 2)
+        across, up, _ = network.bow(x[ends], y[ends], bend)
         current = float(wires.currents[number])
         traces.append(
             {
                 "type": "scatter",
                 "mode": "lines",
-                "x": [x[one], x[other]],
-                "y": [y[one], y[other]],
+                "x": across,
+                "y": up,
                 "line": {"color": theme.native, "width": 0.8 + WIDEST * abs(current)},
                 "opacity": 0.6,
                 "hoverinfo": "skip",
                 "meta": {"current": current},
             }
         )
-    names = ["in", *(f"{node}" for node in range(1, len(x) - 3)), "out 1", "out 2", "out 3"]
     traces.append(
-        {
-            "type": "scatter",
-            "mode": "markers+text",
-            "x": x,
-            "y": y,
-            "text": names,
-            "textposition": "top center",
-            "textfont": {"size": 12, "color": theme.ink},
-            "marker": {"size": 11, "color": theme.ink},
-            "hoverinfo": "skip",
-        }
+        {"type": "scatter", "mode": "markers", "x": x, "y": y, "hoverinfo": "skip"}
+        | {"marker": {"size": 11, "color": theme.ink}}
     )
+    names = ["in", *(f"{node}" for node in range(1, len(x) - 3)), "out 1", "out 2", "out 3"]
+    labels = [
+        {"text": name, "x": x[node], "y": y[node], "showarrow": False, "yshift": 16}
+        | {"font": {"size": 12}, "bgcolor": theme.paper, "opacity": 0.9, "borderpad": 0}
+        for node, name in enumerate(names)
+    ]
     hidden = {"visible": False, "fixedrange": True}
     return style.figure(
         traces,
         theme,
-        xaxis=hidden | {"range": [-0.12, 1.12]},
-        yaxis=hidden | {"range": [-0.15, 1.2]},
-        margin={"l": 12, "r": 12, "t": 12, "b": 12},
+        xaxis=hidden | {"range": [-0.1, 1.12]},
+        yaxis=hidden | {"range": [-0.08, 1.16]},
+        margin={"l": 12, "r": 12, "t": 8, "b": 30},
+        annotations=[
+            *labels,
+            style.foot("as wide as the current; voltage falls to the right", theme),
+        ],
     )
 
 
