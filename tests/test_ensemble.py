@@ -67,8 +67,8 @@ def assert_same(result, number, pair):
             np.testing.assert_allclose(layer[number], other, rtol=1e-12)
     for term in TERMS:
         np.testing.assert_allclose(
-            getattr(result.updates.entry, term)[number],
-            getattr(pair.updates.entry, term),
+            getattr(result.updates.terms, term)[number],
+            getattr(pair.updates.terms, term),
             atol=1e-15,
         )
     for ours, theirs in zip(

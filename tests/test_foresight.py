@@ -234,7 +234,7 @@ def test_the_lanes_look_ahead_as_the_general_loop_does(tables, horizon):
             np.testing.assert_allclose(layer, other, rtol=1e-12)
     for term in TERMS:
         np.testing.assert_allclose(
-            getattr(lanes.updates.entry, term), getattr(general.updates.entry, term), atol=1e-15
+            getattr(lanes.updates.terms, term), getattr(general.updates.terms, term), atol=1e-15
         )
     np.testing.assert_allclose(lanes.final, general.final, rtol=1e-12)
     assert lanes.closure.max() <= 1e-14

@@ -52,7 +52,7 @@ MADE = {
     "curvature": lambda: wh.curvature(net, x, y, selected=0),
     "pair": pair,
     "ledger": lambda: pair().ledger,
-    "entry": lambda: pair().updates.entry,
+    "terms": lambda: pair().updates.terms,
     "outcome": lambda: pair().updates.outcome,
     "updates": lambda: pair().updates,
     "ensemble": many,

@@ -9,7 +9,7 @@ import pytest
 import oracle
 import whorl as wh
 from whorl.foresight import steps
-from whorl.ledger import TERMS, Entry, Ledger, entry
+from whorl.ledger import TERMS, Ledger, Terms, terms
 from whorl.trajectory import added, begin, run, update
 
 POLICIES = {"step-matched": wh.step_matched, "adaptive": wh.adaptive}
@@ -47,7 +47,7 @@ def test_a_pair_follows_the_plain_numpy_learner(name, depth):
     ):
         np.testing.assert_allclose(ours, theirs, rtol=1e-11)
     for number, term in enumerate(TERMS):
-        np.testing.assert_allclose(getattr(pair.updates.entry, term), rows[:, number], atol=1e-15)
+        np.testing.assert_allclose(getattr(pair.updates.terms, term), rows[:, number], atol=1e-15)
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +83,7 @@ def replayed():
 
 def entry_of(rows):
     """What the library makes of the oracle's increments."""
-    return entry(
+    return terms(
         *(jnp.asarray(rows[name]) for name in ("plus", "minus", "taken", "zero", "own", "native"))
     )
 
@@ -195,19 +195,19 @@ def test_the_four_terms_are_differences_of_the_increments(replayed):
     for term, values in wanted.items():
         assert np.abs(values).max() > 1e-6
         np.testing.assert_allclose(getattr(alone, term), values, rtol=0, atol=1e-17)
-        np.testing.assert_allclose(getattr(pair.updates.entry, term), values, rtol=0, atol=1e-15)
+        np.testing.assert_allclose(getattr(pair.updates.terms, term), values, rtol=0, atol=1e-15)
 
 
 def test_the_handedness_of_one_update_is_half_the_difference_of_its_senses(replayed):
     pair, rows, _ = replayed
     half = (rows["plus"] - rows["minus"]) / 2
     np.testing.assert_allclose(
-        pair.updates.entry.handedness, rows["turn"] * half, rtol=0, atol=1e-15
+        pair.updates.terms.handedness, rows["turn"] * half, rtol=0, atol=1e-15
     )
     six = jnp.array([-3.0, -1.0, -3.0, -2.5, -2.0, -4.0])
     one, other = (
-        entry(*six),
-        entry(*six.at[2].set(-1.0)),
+        terms(*six),
+        terms(*six.at[2].set(-1.0)),
     )  # the other sense is taken, and nothing else changes
     assert float(one.handedness) == -float(other.handedness) == -1.0
     assert (one.even, one.step, one.drift) == (other.even, other.step, other.drift)
@@ -217,9 +217,9 @@ def test_the_terms_of_every_update_telescope(replayed):
     pair, rows, losses = replayed
     gaps = losses[0] - losses[1]  # of the states that were visited, from the oracle
     assert gaps[0] == 0
-    total = np.sum([getattr(pair.updates.entry, term) for term in TERMS], axis=0)
+    total = np.sum([getattr(pair.updates.terms, term) for term in TERMS], axis=0)
     np.testing.assert_allclose(total, np.diff(gaps), rtol=0, atol=1e-15)
-    np.testing.assert_allclose(pair.updates.entry.total, np.diff(gaps), rtol=0, atol=1e-15)
+    np.testing.assert_allclose(pair.updates.terms.total, np.diff(gaps), rtol=0, atol=1e-15)
     np.testing.assert_allclose(entry_of(rows).total, np.diff(gaps), rtol=0, atol=1e-15)
     np.testing.assert_allclose(np.cumsum(total), gaps[1:], rtol=0, atol=1e-15)
     assert np.abs(gaps[-1]) > 1e-4
@@ -272,8 +272,8 @@ def test_small_terms_are_not_lost_against_large_sums():
     """A thousand terms of half a unit in the last place of the sum, which plain addition would drop
     one by one.
     """
-    terms = Entry(*jnp.full((4, 1000), 1.1e-16).at[:, 0].set(1.0))
-    zero = Entry(*jnp.zeros(4))
+    terms = Terms(*jnp.full((4, 1000), 1.1e-16).at[:, 0].set(1.0))
+    zero = Terms(*jnp.zeros(4))
 
     def body(carry, term):
         sums, lost = carry
@@ -371,7 +371,7 @@ def test_flipping_the_turns_reverses_every_sense():
     assert (one.schedule == two.schedule).all()
     assert one.updates is not None and two.updates is not None  # noqa: PT018
     np.testing.assert_allclose(
-        one.updates.entry.handedness[0], -two.updates.entry.handedness[0], atol=1e-17
+        one.updates.terms.handedness[0], -two.updates.terms.handedness[0], atol=1e-17
     )
     np.testing.assert_allclose(one.native.layers[0], two.native.layers[0], rtol=0)
 
@@ -468,7 +468,7 @@ def test_a_wrong_term_does_not_close():
     good = wh.train(
         net, task.inputs, task.targets, policy=wh.adaptive(0.2), epochs=2, seed=2
     ).ledger
-    bad = Ledger(entry(*jnp.full(6, 1e-3)), None, good.start, good.nonreciprocal, good.native)
+    bad = Ledger(terms(*jnp.full(6, 1e-3)), None, good.start, good.nonreciprocal, good.native)
     assert not bad.closed
     assert "DOES NOT CLOSE" in str(bad)
 

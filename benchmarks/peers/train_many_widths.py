@@ -48,7 +48,7 @@ def run(case, layers, rates, inputs, targets, schedule, turns, record=True):
         turns=turns,
         record=record,
     )
-    entry = made.updates.entry if record else made.ledger.sums
+    entry = made.updates.terms if record else made.ledger.sums
     ledger = np.stack([np.asarray(getattr(entry, term)) for term in TERMS], 1)
     ends = (
         [np.asarray(layer) for layer in net.layers] for net in (made.nonreciprocal, made.native)

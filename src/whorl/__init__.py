@@ -53,9 +53,9 @@ from whorl.integrability import integrability as integrability
 from whorl.integrability import one_form as one_form
 from whorl.integrability import rock_paper_scissors as rock_paper_scissors
 from whorl.krylov import krylov as krylov
-from whorl.ledger import Entry as Entry
 from whorl.ledger import Ledger as Ledger
 from whorl.ledger import Outcome as Outcome
+from whorl.ledger import Terms as Terms
 from whorl.policy import Decision as Decision
 from whorl.policy import Policy as Policy
 from whorl.policy import View as View

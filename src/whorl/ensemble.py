@@ -23,7 +23,7 @@ from whorl import _check, _progress, dispatch
 from whorl._check import Numbers
 from whorl.fast import fused
 from whorl.fast.programs import BLOCK, in_chunks, lane_program, layer_program
-from whorl.ledger import Entry, Ledger, Outcome
+from whorl.ledger import Ledger, Outcome, Terms
 from whorl.policy import Policy, check_turn
 from whorl.results import Coupled, Info
 from whorl.schedule import checked_order, checked_turns
@@ -237,9 +237,9 @@ def _gathered(made: tuple, nets: Network, updates: int) -> Ensemble:
     kept = None
     if rows is not None:
         choice = seen[7].astype(int) if len(seen) > 7 else None
-        kept = Info(Entry(*back(rows)), Outcome(*back(seen[:7])), choice)
+        kept = Info(Terms(*back(rows)), Outcome(*back(seen[:7])), choice)
     one_end, other_end = (nets.with_blocks(back(layers)) for layers in (turning, native))
-    account = Ledger(Entry(*back(sums)), None if kept is None else kept.entry, start, one, other)
+    account = Ledger(Terms(*back(sums)), None if kept is None else kept.terms, start, one, other)
     return Ensemble(one_end, other_end, account, kept, np.full(len(start), updates), updates)
 
 
@@ -273,7 +273,7 @@ def _spliced(result: Ensemble, number: int, pair: Any) -> Ensemble:
     kept = result.updates
     if kept is not None:
         seen = Info(
-            pair.updates.entry,
+            pair.updates.terms,
             pair.updates.outcome,
             None if kept.choice is None else pair.updates.choice,
         )
@@ -283,7 +283,7 @@ def _spliced(result: Ensemble, number: int, pair: Any) -> Ensemble:
         for side in (result, pair)
     )
     turning, native, sums, *losses, start = jax.tree.map(put, whole, one)
-    account = Ledger(sums, None if kept is None else kept.entry, start, *losses)
+    account = Ledger(sums, None if kept is None else kept.terms, start, *losses)
     return Ensemble(turning, native, account, kept, put(result.made, pair.made), result.scheduled)
 
 
@@ -304,8 +304,8 @@ def _general(
     kept = None
     if record:
         choice = infos.choice.astype(int) if policy.chooses else None
-        kept = Info(back(infos.entry), back(infos.outcome), choice)
-    account = Ledger(back(sums), None if kept is None else kept.entry, start, *final.losses)
+        kept = Info(back(infos.terms), back(infos.outcome), choice)
+    account = Ledger(back(sums), None if kept is None else kept.terms, start, *final.losses)
     return Ensemble(
         back(final.nonreciprocal),
         back(final.native),

@@ -21,12 +21,12 @@ Losses = Float[Array, "*pairs"] | Float[np.ndarray, "*pairs"]  # one, or one per
 TERMS = ("even", "handedness", "step", "drift")
 
 
-class Entry(Shown, eqx.Module):
+class Terms(Shown, eqx.Module):
     """The four terms: of one update, of every update, or summed.
 
     Examples:
         >>> pair = wh.train(net, x, y, policy=wh.adaptive(0.1), epochs=2, seed=0)
-        >>> pair.ledger.sums.even.shape, pair.updates.entry.even.shape
+        >>> pair.ledger.sums.even.shape, pair.updates.terms.even.shape
         ((), (12,))
     """
 
@@ -44,7 +44,7 @@ class Entry(Shown, eqx.Module):
         return _means(self, (*TERMS, "total"))
 
 
-def entry(plus: Array, minus: Array, taken: Array, zero: Array, own: Array, other: Array) -> Entry:
+def terms(plus: Array, minus: Array, taken: Array, zero: Array, own: Array, other: Array) -> Terms:
     """The terms from six increments of loss.
 
     At the nonreciprocal state: `plus` and `minus` turn either way, `taken` is the one that
@@ -53,12 +53,12 @@ def entry(plus: Array, minus: Array, taken: Array, zero: Array, own: Array, othe
 
     Examples:
         >>> from whorl import ledger
-        >>> terms = ledger.entry(*(jnp.array(loss) for loss in (-3.0, -1.0, -3.0, -2.5, -2.0, -4.0)))
+        >>> terms = ledger.terms(*(jnp.array(loss) for loss in (-3.0, -1.0, -3.0, -2.5, -2.0, -4.0)))
         >>> float(terms.even), float(terms.handedness), float(terms.step), float(terms.drift)
         (0.5, -1.0, -0.5, 2.0)
     """
     mean = (plus + minus) / 2
-    return Entry(mean - zero, taken - mean, zero - own, own - other)
+    return Terms(mean - zero, taken - mean, zero - own, own - other)
 
 
 class Outcome(Shown, eqx.Module):
@@ -93,8 +93,8 @@ class Ledger(Shown, eqx.Module):
         (True, True)
     """
 
-    sums: Entry
-    updates: Entry | None  # for every update, where they were kept
+    sums: Terms
+    updates: Terms | None  # for every update, where they were kept
     start: Losses  # the common initial loss
     nonreciprocal: Losses  # final losses
     native: Losses
@@ -171,6 +171,6 @@ def _means(terms: Any, names: tuple[str, ...]) -> str:
     )
 
 
-def zeros(dtype: np.dtype) -> Entry:
+def zeros(dtype: np.dtype) -> Terms:
     """An empty account."""
-    return Entry(*(jnp.zeros((), dtype=dtype) for _ in TERMS))
+    return Terms(*(jnp.zeros((), dtype=dtype) for _ in TERMS))

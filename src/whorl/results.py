@@ -21,7 +21,7 @@ from jaxtyping import Array, Float, Int
 
 from whorl import _check
 from whorl._show import Shown
-from whorl.ledger import Entry, Outcome
+from whorl.ledger import Outcome, Terms
 
 Pairs = Float[Array, "*updates"] | Float[np.ndarray, "*updates"]
 
@@ -61,7 +61,7 @@ class Info(Shown, eqx.Module):
     """What a reader wants to know of every update of a coupled pair, or of many pairs.
 
     Attributes:
-        entry: The four terms of the ledger.
+        terms: The four terms of the ledger.
         outcome: Losses after what was done and after what was not, with step and amount.
         choice: Which action a policy that picks from a list took; 0 or None for other policies.
         own_step: The native step at the nonreciprocal state; None in an ensemble.
@@ -74,7 +74,7 @@ class Info(Shown, eqx.Module):
         ((12,), (12,))
     """
 
-    entry: Entry
+    terms: Terms
     outcome: Outcome
     choice: Int[Array, "*updates"] | Int[np.ndarray, "*updates"] | None
     own_step: Float[Array, "*updates"] | None = None

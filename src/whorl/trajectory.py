@@ -16,7 +16,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from whorl import _check, _progress, ledger
 from whorl._check import Count, Numbers, Order
-from whorl.ledger import Entry, Ledger, Outcome
+from whorl.ledger import Ledger, Outcome, Terms
 from whorl.policy import Policy, check_turn, envelope, look
 from whorl.results import Coupled, Info
 from whorl.schedule import drawn
@@ -128,7 +128,7 @@ def train(
     kept = first(made, infos)
     if stride is not None:
         states = first(made // stride + 1, states)
-    account = Ledger(sums, None if kept is None else kept.entry, start.losses[0], *final.losses)
+    account = Ledger(sums, None if kept is None else kept.terms, start.losses[0], *final.losses)
     return Pair(final.nonreciprocal, final.native, account, order, senses, kept, states, made)
 
 
@@ -170,7 +170,7 @@ def update(
         >>> zero, plus = jnp.array(0), jnp.array(1)
         >>> start, plan = trajectory.begin(net, x, y), (zero[None], plus[None])
         >>> state, info = eqx.filter_jit(trajectory.update)(wh.adaptive(0.1), x, y, start, zero, plus, plan)
-        >>> bool(np.isclose(info.entry.total, state.losses[0] - state.losses[1]))
+        >>> bool(np.isclose(info.terms.total, state.losses[0] - state.losses[1]))
         True
     """
     view = policy.seen(
@@ -203,7 +203,7 @@ def update(
     taken = jax.tree.map(lambda up, down: jnp.where(turn > 0, up, down), plus, minus)
     taken_loss = jnp.where(turn > 0, plus_loss, minus_loss)
     before, native_before = state.losses
-    terms = ledger.entry(
+    terms = ledger.terms(
         plus_loss - before,
         minus_loss - before,
         taken_loss - before,
@@ -226,7 +226,7 @@ def _guarded(before: PairState, after: PairState, info: Info) -> tuple[PairState
     sound = (
         before.running
         & jnp.all(jnp.isfinite(jnp.stack(after.losses)))
-        & jnp.all(jnp.isfinite(jnp.stack(jax.tree.leaves(info.entry))))
+        & jnp.all(jnp.isfinite(jnp.stack(jax.tree.leaves(info.terms))))
     )
     for old, new in ((before.nonreciprocal, after.nonreciprocal), (before.native, after.native)):
         sound = sound & old.kept(new)
@@ -246,7 +246,7 @@ def run(
     record: bool,
     stride: int | None,
     told: bool = False,
-) -> tuple[PairState, Entry, Info | None, tuple[System, System] | None]:
+) -> tuple[PairState, Terms, Info | None, tuple[System, System] | None]:
     """All scheduled updates of a pair: its last state, its account, and what was asked to be kept.
 
     Nothing is checked here.
@@ -257,7 +257,7 @@ def run(
     def body(carry: tuple, scheduled: tuple[Array, Array]) -> tuple[tuple, Info | None]:
         state, sums, lost, frames = carry
         state, info = update(policy, inputs, targets, state, *scheduled, (order, turns))
-        sums, lost = added(sums, lost, info.entry)
+        sums, lost = added(sums, lost, info.terms)
         if told:
             _progress.told(state.number, updates)
         if frames is not None:
@@ -271,7 +271,7 @@ def run(
     return state, jax.tree.map(jnp.add, sums, lost), infos, frames
 
 
-def added(sums: Entry, lost: Entry, terms: Entry) -> tuple[Entry, Entry]:
+def added(sums: Terms, lost: Terms, terms: Terms) -> tuple[Terms, Terms]:
     """Add with a second number for what the first cannot hold (Neumaier), so that long accounts
     close as well as short ones.
     """

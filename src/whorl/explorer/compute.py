@@ -144,7 +144,7 @@ def _gathered(state: State, seen: Any, target: np.ndarray) -> Played:
         seen.native[: made + 1, 0],
         target,
         losses,
-        np.stack([getattr(seen.entry, term)[:made] for term in TERMS], axis=1),
+        np.stack([getattr(seen.terms, term)[:made] for term in TERMS], axis=1),
         seen.amount[:made],
         seen.loops[: made + 1],
         made,

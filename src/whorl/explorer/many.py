@@ -66,7 +66,7 @@ def _many(state: State) -> Many:
         nets, inputs, targets, policy=rule, schedule=order, turns=turns, record=True
     )
     assert result.updates is not None
-    entries = np.asarray(result.updates.entry.total)[:, : state.updates]
+    entries = np.asarray(result.updates.terms.total)[:, : state.updates]
     return Many(np.concatenate([np.zeros((NETWORKS, 1)), np.cumsum(entries, axis=1)], axis=1))
 
 

@@ -19,7 +19,7 @@ from whorl.curvature import Curvature, curvature
 from whorl.explorer import system
 from whorl.explorer.state import MAX_DEPTH, State
 from whorl.feedback import Direct, Leaky, Repair, Rotational, SpectralLaw, leaky, repair, rotational
-from whorl.ledger import Entry
+from whorl.ledger import Terms
 from whorl.policy import Adaptive, Decision, Gate, Native, Policy, StepMatched, View
 from whorl.registry import gates, laws, policies
 from whorl.response import Matrix, Response, response
@@ -158,7 +158,7 @@ class Paths(eqx.Module):
     made: Int[Array, "runs"]
     start: Float[Array, ""]
     losses: tuple[Float[Array, "runs updates"], ...]  # of the guided and of the native learner
-    entry: Entry
+    terms: Terms
     amount: Float[Array, "updates"]
     layers: tuple[Float[Array, "moments rows columns"], ...]
     flows: tuple[Float[Array, "moments one width"], ...]  # of the watched sample
@@ -190,7 +190,7 @@ def paths(
     stream, loops = jax.vmap(lambda net: _seen(net, given.watched, rule.law))(learner)
     other = jax.vmap(lambda net: net.outputs(given.watched))(native)
     entry, amount = jax.tree.map(
-        lambda leaf: jnp.where(straight, 0.0, leaf[which]), (infos.entry, infos.amount)
+        lambda leaf: jnp.where(straight, 0.0, leaf[which]), (infos.terms, infos.amount)
     )
     return Paths(
         final.number,
