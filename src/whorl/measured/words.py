@@ -341,6 +341,9 @@ def ranged(interval: Interval | None) -> str:
     """An interval as a phrase."""
     if interval is None:
         return "none"
+    largest = max(abs(interval.low), abs(interval.high))
+    if largest and not 1e-4 <= largest < 1e6:  # whatever the units are
+        return f"{interval.estimate:.3g} ({interval.low:.3g} to {interval.high:.3g})"
     # Two digits of the interval's width are enough; what lies below is noise.
     width = interval.high - interval.low
     digits = int(np.clip(1 - np.floor(np.log10(width)), 0, 9)) if 0 < width < 100 else 3
