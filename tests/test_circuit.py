@@ -248,7 +248,7 @@ def test_conductances_too_far_apart_to_be_added_are_refused():
     with pytest.raises(ValueError, match="conductances must lie within float64's digits of each"):
         wh.response(hanging(1e-9, 1e9), [[1.0]])
     with pytest.raises(ValueError, match=r"they go from 1e-12 to 1e\+12"):
-        wh.predict(hanging(1e-12, 1e12), [[1.0]])
+        wh.response(hanging(1e-12, 1e12), [[1.0]])
 
 
 @pytest.mark.slow
