@@ -236,6 +236,45 @@ def test_bad_circuits_are_refused_in_one_sentence(changed, message):
 
 
 @pytest.mark.usefixtures("as_users_call_it")
+def test_conductances_too_far_apart_to_be_added_are_refused():
+    # Three nodes that are joined by strong edges and hang on weak ones.
+    edges = [[0, 1], [1, 2], [2, 3], [3, 4], [1, 3]]
+
+    def hanging(weak, strong):
+        sizes = [weak, strong, 1.0, weak, 1.0]
+        return wh.Circuit(edges, sizes, sources=[0], outputs=[1, 2, 3], ground=[4])
+
+    assert wh.response(hanging(1e-3, 1e3), [[1.0]]).samples == 1
+    with pytest.raises(ValueError, match="conductances must lie within float64's digits of each"):
+        wh.response(hanging(1e-9, 1e9), [[1.0]])
+    with pytest.raises(ValueError, match=r"they go from 1e-12 to 1e\+12"):
+        wh.response(hanging(1e-12, 1e12), [[1.0]])
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("as_users_call_it")
+def test_a_nonlinear_circuit_settles_in_either_precision_or_says_that_it_does_not():
+    def driven(law, dtype=np.float64):
+        sizes = np.array([1.0, 2.0], dtype=dtype)
+        return wh.Circuit([[0, 1], [1, 2]], sizes, **(PATH_ROLES | {"elements": {1: law}}))
+
+    one, other = (
+        wh.predict(driven(wh.Diode(0.025), dtype), np.ones((1, 1), dtype=dtype))
+        for dtype in (np.float32, np.float64)
+    )
+    assert one.dtype == jnp.float32
+    np.testing.assert_allclose(one, other, rtol=1e-6)
+    inside = jax.jit(lambda x: driven(wh.Diode(0.025)).outputs(x))(jnp.ones((1, 1)))
+    np.testing.assert_allclose(inside, other, rtol=1e-14)
+    falling = driven(lambda drop: jnp.where(jnp.abs(drop) < 2, drop, 4 * jnp.sign(drop) - drop))
+    with pytest.raises(ValueError, match="voltages must settle within 1024 steps, but those of"):
+        wh.predict(falling, [[9.0]])
+
+
+PATH_ROLES = {"sources": [0], "outputs": [1], "ground": [2]}
+
+
+@pytest.mark.usefixtures("as_users_call_it")
 def test_a_diode_has_a_positive_thermal_voltage():
     with pytest.raises(ValueError, match="thermal must be greater than 0, but it is 0"):
         wh.Diode(0.0)

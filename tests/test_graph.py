@@ -163,7 +163,8 @@ def test_visits_are_the_inverse_and_their_derivatives_too():
             np.testing.assert_allclose(one, other, rtol=1e-11)
 
 
-@pytest.mark.parametrize("solver", ["dense", "direct", "krylov"])
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("solver", ["direct", "dense", "krylov"])
 def test_a_graph_goes_through_jit_vmap_and_gradients(solver):
     graph = wh.Graph.random(10, 24, inputs=2, outputs=3, seed=4, solver=solver)
     x, y = jnp.eye(2), jnp.asarray(np.random.default_rng(0).dirichlet(np.ones(3), 2))
@@ -197,6 +198,7 @@ def motions(graph, x, v, way):
     return wh.response(graph, x) @ v, jax.jit(answered)(split, v), *slopes(split)
 
 
+@pytest.mark.slow
 def test_the_host_answers_as_the_device_does_and_so_do_its_derivatives():
     rng = np.random.default_rng(0)
     made = {
@@ -212,7 +214,7 @@ def test_the_host_answers_as_the_device_does_and_so_do_its_derivatives():
 
 
 def test_one_state_is_factorised_once_and_another_anew():
-    graph = wh.Graph.random(200, 600, inputs=2, outputs=3, seed=0, solver="direct")
+    graph = wh.Graph.random(20, 60, inputs=2, outputs=3, seed=0, solver="direct")
     pattern = graph.wiring.pattern
     K = wh.response(graph, [[0.5, 0.5]])
     numbers, _, ready = pattern._recent[0]

@@ -98,6 +98,12 @@ def test_a_circuit_comes_back_from_its_netlist(seed):
     )
 
 
+def test_tabs_part_words_and_a_mil_is_a_thousandth_of_an_inch():
+    circuit, inputs = wh.from_netlist(DIVIDER.replace(" ", "\t").replace("1k", "1000mil"))
+    expected = 3e3 / (3e3 + 25.4e-3)
+    assert float(wh.predict(circuit, inputs)[0, 0]) == pytest.approx(expected, rel=1e-15)
+
+
 def test_a_netlist_means_what_spice_means():
     text = """ladder of both kinds
 * a comment
@@ -132,6 +138,11 @@ def spoilt(old, new):
         (spoilt("R1 a b", "R1 a a"), "line 3 must join two different nodes, but both are a"),
         (spoilt("R1 a b 1k", "R1 a b"), "line 3 must hold a name, two nodes and a value"),
         (spoilt("R1 a b 1k", "Q1 a b 1k"), "line 3 must begin with R, V, I, D, .model, .print or"),
+        (spoilt("R2 b", "r1 b"), "line 4 must have a name of its own, but r1 stands on line 3"),
+        (
+            spoilt("R2", ".model m D(IS=1)\n.model M D(IS=2)\nR2"),
+            "line 5 must have a name of its own, but m stands on line 4",
+        ),
         (spoilt("V1 a 0 1", "V1 a b 1"), "line 2 must have one end at node 0"),
         (spoilt("V1 a 0 1", "V1 z 0 1"), "line 2 must drive a node of a line R or D, but z is on"),
         (

@@ -99,6 +99,34 @@ def test_in_a_linear_circuit_hard_clamping_is_adjoint_coupled_learning():
     assert np.abs(one - velocity(wh.coupled_learning(), circuit())).max() > 1e-4
 
 
+def test_voltages_do_not_know_the_scale_of_conductances_and_so_two_rules_keep_their_squares():
+    # Outputs do not change when all conductances grow together: g . J = 0 (Euler). What follows J
+    # keeps the sum of squares; what follows the held energy, of degree one, loses twice that energy.
+    system, Z = circuit(), by_hand(circuit())[1]
+    sizes = np.asarray(system.conductances)
+    for rule in (wh.equilibrium_propagation(), wh.coupled_learning()):
+        moved = velocity(rule, system)
+        assert abs(sizes @ moved) < 1e-14 * np.abs(sizes * moved).sum()
+    energy = float(ERROR[0] @ np.linalg.inv(Z) @ ERROR[0]) / 2
+    assert sizes @ velocity(wh.adjoint_coupled_learning(), system) == pytest.approx(-energy)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", [wh.coupled_learning(), wh.adjoint_coupled_learning()])
+def test_the_derivative_of_a_loop_is_that_of_its_differences(rule):
+    system = circuit()
+
+    @jax.jit
+    def loop(sizes):
+        return wh.closed_loop(system.with_blocks((sizes,)), INPUTS, rule, residual=ERROR).reduced
+
+    sizes, step = system.conductances, 1e-5
+    way = jnp.asarray(np.random.default_rng(0).standard_normal(len(sizes)))
+    slope = jax.jvp(loop, (sizes,), (way,))[1]
+    seen = (loop(sizes + step * way) - loop(sizes - step * way)) / (2 * step)
+    np.testing.assert_allclose(slope, seen, rtol=0, atol=1e-7 * float(jnp.abs(seen).max()))
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_a_circuit_with_diodes_is_certified_like_a_linear_one():

@@ -139,6 +139,9 @@ class Circuit(Settling):
     Raises:
         ValueError: Where a node is not joined to a node of known voltage, or a value does not fit.
 
+    Voltages of a part that hangs on weak edges keep fewer digits, by the ratio of the strongest edge
+    there to the weakest that leads out of it. `response` refuses a circuit that keeps less than two.
+
     Examples:
         >>> divider = wh.Circuit([[0, 1], [1, 2]], [1.0, 3.0], sources=[0], outputs=[1], ground=[2])
         >>> print(wh.predict(divider, [[1.0]]))
@@ -235,15 +238,10 @@ class Circuit(Settling):
     def settle(self, inputs: Array, force: Fields) -> States:
         """The voltages of all nodes, `(samples, nodes)`."""
         held, fed = self._bounds(inputs, force)
-        if self.linear:
-            return self._solved(self.conductances, held, fed)
-        states = _relaxed(self, held, fed)
+        solved = self._solved(self.conductances, held, fed) if self.linear else None
+        states = _relaxed(self, held, fed) if solved is None else solved
         if _check.known(states) and not np.isfinite(states).all():
-            lost = int(np.argmin(np.isfinite(states).all(axis=1)))
-            raise ValueError(
-                f"voltages must settle within {STEPS} steps, but those of sample {lost} do not; "
-                "give elements that stay finite and rise at every drop that the drive can cause"
-            )
+            raise ValueError(_unsettled(self, int(np.argmin(np.isfinite(states).all(axis=1)))))
         return states
 
     def read(self, states: States) -> Fields:
@@ -257,6 +255,19 @@ class Circuit(Settling):
         drops = self._drops(states)
         contents = self._piecewise(drops, drops**2 / 2, lambda one: one.content)
         return self._sign * (contents @ self.conductances)
+
+    def check_trace(self, trace: Trace) -> None:
+        """Refuse conductances so far apart that sums over the edges of a node drown the weak."""
+        if not self.linear or not 0 < len(self.free) <= DENSE:
+            return
+        rows, columns, values = _entries(*np.asarray(self.edges).T, np.asarray(self.conductances))
+        whole = np.zeros((self.nodes, self.nodes))
+        np.add.at(whole, (rows, columns), values.astype(float))
+        inside = whole[np.ix_(self.free, self.free)]
+        scale = 1 / np.sqrt(np.diag(inside))
+        least = np.linalg.eigvalsh(scale[:, None] * inside * scale)[0]
+        if not float(jnp.finfo(self.dtype).eps) < 1e-2 * least:
+            raise ValueError(_unsettled(self, 0))
 
     # The ways forward and back, on the circuit of small signals around the state.
 
@@ -428,12 +439,18 @@ class Circuit(Settling):
 @eqx.filter_jit
 def _relaxed(circuit: Circuit, held: Float[Array, "samples held"], fed: States) -> States:
     """Voltages by a root finder, which starts at the answer of the conductances at zero drop."""
+    # In the widest precision that is at hand, which is also the only one that the finder knows.
+    wide, narrow = jnp.zeros(()).dtype, circuit.dtype
+    circuit, held, fed = jax.tree.map(
+        lambda part: part.astype(wide) if eqx.is_inexact_array(part) else part,
+        (circuit, held, fed),
+    )
     free, scale = jnp.asarray(circuit.free), jnp.max(circuit.conductances)
-    fine = 256 * float(jnp.finfo(circuit.dtype).eps)
+    fine = 256 * float(jnp.finfo(wide).eps)
     finder = optx.LevenbergMarquardt(rtol=fine, atol=fine)
     known = circuit._solved(circuit.conductances, held, fed)
     if not circuit.free:
-        return known
+        return known.astype(narrow)
 
     def one(start: Float[Array, "nodes"], into: Float[Array, "nodes"]) -> Float[Array, "nodes"]:
         def unbalanced(voltages: Array, _: None) -> Array:
@@ -446,7 +463,21 @@ def _relaxed(circuit: Circuit, held: Float[Array, "samples held"], fed: States) 
         settled = found.result == optx.RESULTS.successful
         return start.at[free].set(jnp.where(settled, found.value, jnp.nan))
 
-    return jax.vmap(one)(known, fed)
+    return jax.vmap(one)(known, fed).astype(narrow)
+
+
+def _unsettled(circuit: Circuit, sample: int) -> str:
+    """What to say of voltages that are no numbers."""
+    if circuit.linear:
+        sizes = np.asarray(circuit.conductances)
+        return (
+            f"conductances must lie within {circuit.dtype}'s digits of each other for voltages to "
+            f"be found, but they go from {sizes.min():.3g} to {sizes.max():.3g}"
+        )
+    return (
+        f"voltages must settle within {STEPS} steps, but those of sample {sample} do not; give "
+        "elements that stay finite and rise at every drop that the drive can cause"
+    )
 
 
 def _laplace_solve(

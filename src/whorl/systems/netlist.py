@@ -26,8 +26,8 @@ from whorl._check import Numbers
 from whorl.systems.circuit import ROOM, Circuit, Diode
 
 FACTORS = {"t": 1e12, "g": 1e9, "meg": 1e6, "k": 1e3, "m": 1e-3, "u": 1e-6, "n": 1e-9}
-FACTORS |= {"p": 1e-12, "f": 1e-15, "": 1.0}
-VALUE = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d{1,3})?)(t|g|meg|k|m|u|n|p|f|)[a-z]*")
+FACTORS |= {"p": 1e-12, "f": 1e-15, "mil": 25.4e-6, "": 1.0}
+VALUE = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d{1,3})?)(t|g|meg|mil|k|m|u|n|p|f|)[a-z]*")
 MODEL = re.compile(r"\.model\s+(\S+)\s+d\s*(?:\((.*)\)|(.*))")
 PRINT = re.compile(r"([vi])\(\s*([^\s()]+)\s*\)")
 LONGEST = 10**7  # characters
@@ -69,6 +69,9 @@ def from_netlist(text: str) -> tuple[Circuit, Float[Array, "1 in"]]:
     lines = list(_lines(text))
     parts = [_part(number, line) for number, line in lines if line[0] in "rvid"]
     models = dict(_model(number, line) for number, line in lines if line.startswith(".model"))
+    _refuse_twice([(number, line.split()[0]) for number, line in lines if line[0] != "."])
+    named = [(number, line.split()) for number, line in lines if line.startswith(".model")]
+    _refuse_twice([(number, words[1]) for number, words in named])
     if not (passive := [one for one in parts if one.name[0] in "rd"]):
         raise ValueError("the netlist must have a line R or D, but it has none")
     names = list(dict.fromkeys(end for one in passive for end in one.ends))
@@ -170,14 +173,24 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
         waiting = [number, line]
         if line == ".end":
             return
-        known = (".model ", ".print ", ".op", ".options ")
-        if line[0] not in "rvid" and not line.startswith(known):
+        known = (".model", ".print", ".op", ".options")
+        if line[0] not in "rvid" and line.split()[0] not in known:
             raise ValueError(
                 f"line {number} must begin with R, V, I, D, .model, .print or .end, but it is "
                 f"{_check.shown(raw.strip())}"
             )
     if waiting:
         yield waiting[0], waiting[1]
+
+
+def _refuse_twice(named: list[tuple[int, str]]) -> None:
+    first: dict[str, int] = {}
+    for number, name in named:
+        if first.setdefault(name, number) != number:
+            raise ValueError(
+                f"line {number} must have a name of its own, but {name} stands on line "
+                f"{first[name]} already"
+            )
 
 
 def _part(number: int, line: str) -> Part:
