@@ -33,15 +33,19 @@ def keep(tree: Any) -> Any:
         return jax.jit(lambda same: same)(tree)
 
 
-def whole(function: Callable[..., Any]) -> Callable[..., Any]:
+def whole(function: Callable[..., Any], *, inlined: bool = False) -> Callable[..., Any]:
     """Compile `function`, loops and all, into one machine-code function instead of one dispatch for
     each fusion.
+
+    The marks reach everything inside, so that bodies of loops stay calls; `inlined` takes the first
+    mark off them, and their slices are read where they lie. Last bits may depend on it.
     """
     if not on_cpu():
         return function
+    inside = {"inlineable": "true", "xla_cpu_small_call": "false"} if inlined else {}
 
     def plain(*arguments: Any) -> Any:
-        with set_xla_metadata(inlineable=None, xla_cpu_small_call=None):
+        with set_xla_metadata(**({"inlineable": None, "xla_cpu_small_call": None} | inside)):
             return function(*arguments)
 
     def marked(*arguments: Any) -> Any:

@@ -4,16 +4,15 @@ The batch axis is last and every product is a sum over one width, so that the co
 elementwise work on contiguous lanes, and a program grows with the width, not with its square or
 with depth. Both learners of a pair are one array with a leading axis, the nonreciprocal one first.
 
-- The response is carried forward with the flow, $K_\ell = W_\ell + A_\ell K_{\ell-1}
-  A_\ell^\mathsf{T}$: two products per layer, and no map from a layer to the outputs. Fields are counted
-  from the last entry of a layer, so that $A_{ij} = P_{ij} - P_{i,\mathrm{last}}$ and what a layer
-  contracts does not cancel.
-- $W = \mathrm{diag}(Pd) - P\,\mathrm{diag}(d)P^\mathsf{T}$ with $d = \rho x^2$ has rows that sum to
-  zero. Off the diagonal its entries are sums of terms of one sign, and the diagonal is minus their
-  sum: nothing cancels, however near a column is to a vertex. $W$ has the digits of the sum over
-  pairs of entries at the price of one product, and there is no other form to switch to.
+- The response is carried forward with the flow, $K_\ell = \mathrm{diag}(P d) + P (K_{\ell-1} -
+  \mathrm{diag}(d)) P^\mathsf{T}$ with $d = \rho x^2$: two products per layer, and no map from a layer
+  to the outputs.
+- The rows of $K$ sum to zero. Only what is off the diagonal is computed, where every term carries
+  two weights of one layer and $d$ cannot drown $K$; the diagonal is minus its sum. Digits are kept
+  however near a column is to a vertex, and there is no other form to switch to.
 - A score is the potential behind a layer times the flow into it, so that $b$ and $r$ are vectors.
-- The gate is $e^\mathsf{T}H_V - \lVert G\rVert^2$ from moments of the columns, centred twice.
+- The gate is $e^\mathsf{T}H_V - \lVert G\rVert^2$ from centred moments of the columns; only the
+  displacement, of first order in them, needs the error of the mean taken off.
 
 `trajectory` says what is computed; this file only says it faster.
 """

@@ -25,14 +25,19 @@ def solved(matrix: Array, given: Array) -> Array:
     table = keep(jnp.concatenate([matrix, jnp.moveaxis(given, 0, -2)], -2))
     rows, found = [], []
     for _ in range(matrix.shape[-2]):
-        row = keep(table[..., :1, 1:, :] / table[..., :1, :1, :])
+        row = _once(table[..., :1, 1:, :] / table[..., :1, :1, :])
         rows.append(row[..., 0, :, :])
-        table = keep(table[..., 1:, 1:, :] - table[..., 1:, :1, :] * row)
+        table = _once(table[..., 1:, 1:, :] - table[..., 1:, :1, :] * row)
     for row in rows[::-1]:
         known = (row[..., i : i + 1, :] * one for i, one in enumerate(found))
         right = row[..., len(found) :, :]
-        found.insert(0, keep(functools.reduce(operator.sub, known, right)))
+        found.insert(0, _once(functools.reduce(operator.sub, known, right)))
     return jnp.moveaxis(jnp.stack(found, -2), -3, 0)
+
+
+def _once(array: Array) -> Array:
+    """Made once on every device: what each step reads twice would double with every step."""
+    return keep(jax.lax.optimization_barrier(array))
 
 
 def decomposed(matrix: Array) -> tuple[Array, Array]:

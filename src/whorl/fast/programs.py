@@ -133,7 +133,8 @@ def layer_program(ruled: Ruled, rated: bool, record: bool) -> Callable[..., Any]
         work = fused.whole(
             lambda data: (
                 block_by_block(block, data, lanes_at_once) if fused.on_cpu() else block(*data)
-            )
+            ),
+            inlined=True,
         )
         return pairs_first(*work(data), rest)
 
