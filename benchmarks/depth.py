@@ -4,8 +4,8 @@ Two questions, two tables. Held-back rows: how well does a matrix of limited ran
 that width) predict rows that it has not seen, for teachers of known rank and for measured data? The
 way there: how far above the optimum is a learner after the same number of updates?
 
-    python examples/when_depth_helps.py                         # five minutes
-    python examples/when_depth_helps.py --data ../shared/data   # with measured tables
+    python benchmarks/depth.py                         # five minutes
+    python benchmarks/depth.py --data ../shared/data   # with measured tables
 """
 
 import argparse
@@ -14,6 +14,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import timing
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold
 
@@ -103,7 +104,7 @@ def picture(deep, path):
 
     figure = Figure(figsize=(7.0, 3.2), layout="constrained")
     axes = figure.add_subplot()
-    for place, (name, found) in enumerate(deep.items()):
+    for place, found in enumerate(deep.values()):
         most = found["one layer"][0]
         for i, (score, error) in enumerate(found.values()):
             axes.errorbar(
@@ -121,17 +122,18 @@ def picture(deep, path):
     figure.savefig(path, dpi=130, metadata={"Software": None})
 
 
-def main(arguments=None):
+def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", help="folder with measured tables")
     parser.add_argument("--figure", help="where to draw the first table, .png")
-    given = parser.parse_args(arguments)
+    parser.add_argument("--rows", type=int, default=60, help="of the teachers' tables")
+    given = timing.asked(parser, rows=15)
     warnings.simplefilter("ignore", ConvergenceWarning)
-    problems = {f"teacher of rank {rank}": taught(rank) for rank in (1, 2, 3)} | measured(
-        given.data
-    )
+    problems = {
+        f"teacher of rank {rank}": taught(rank, given.rows) for rank in (1, 2, 3)
+    } | measured(given.data)
     deep = depths(problems)
     print("| data | rank 1 | rank 2 | rank 3 | one layer |\n|---|--:|--:|--:|--:|")
     for name, found in deep.items():
