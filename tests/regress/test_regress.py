@@ -163,7 +163,7 @@ def test_input_of_every_kind_gives_the_same_answer():
     ).shape == (60, 3)
     with pytest.raises(ValueError, match="feature names"):
         named.predict(pandas.DataFrame(x, columns=list("abce")))
-    single = FlowRegressor(loss="kl").fit(x.astype(np.float32), y.astype(np.int64))
+    single = FlowRegressor(loss="kl").fit(x.astype(np.float32), y.astype(np.float32))
     np.testing.assert_allclose(single.layers_[0], plain.layers_[0], rtol=0, atol=1e-12)
     huge = FlowRegressor(loss="kl", counts=True).fit(x * 1e12, y * 1e12)
     assert huge.gap_ < 1e-10

@@ -30,10 +30,11 @@ from typing import Any
 import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.linalg import lapack
+from scipy.linalg import get_lapack_funcs
 
 from whorl.regress.losses import Curves, Divergence, Layers, Loss, space
 
+SOLVE: Any = get_lapack_funcs("gesv", dtype=np.float64)
 NEAR = 1e-3  # entries below this may be held at zero
 ENOUGH = 0.5  # a step may end going up again by this share of the slope that it began with
 ROUND = 1e-11  # below this a gap that does not fall any more is round-off
@@ -126,14 +127,12 @@ def step(loss: Loss, point: Point) -> Point:
     factor = xp.where(taken, xp.where(point.size > 1, 0.1, 1.0), 4.0)
     damping = xp.clip(point.damping * factor, least, 1e6)
     size = xp.where(taken, 4.0, point.size / 2)
-    chosen = (
-        xp.where(taken.reshape(-1, *[1] * (new.ndim - 1)), new, old)
-        for new, old in (
-            (getattr(there, name), getattr(point, name))
-            for name in ("layer", "seen", "push", "curve")
-        )
-    )
-    return Point(*chosen, size, damping, least)
+    chosen = {
+        name: xp.where(taken.reshape(-1, *[1] * (getattr(there, name).ndim - 1)), new, old)
+        for name in ("layer", "seen", "push", "curve")
+        for new, old in [(getattr(there, name), getattr(point, name))]
+    }
+    return Point(**chosen, size=size, damping=damping, least=least)
 
 
 def inside(layer: Layers, share: float) -> Layers:
@@ -171,7 +170,7 @@ def at_once(curve: Curves, down: Layers, free: Any, right: Layers, damping: Any)
     given = np.concatenate([right.reshape(-1), -down[0].sum(axis=0)])
     if held.size:
         matrix[held], given[held], diagonal[held] = 0.0, 0.0, 1.0
-    return lapack.dgesv(matrix, given)[2][:size].reshape(right.shape)
+    return SOLVE(matrix, given)[2][:size].reshape(right.shape)
 
 
 @cache
