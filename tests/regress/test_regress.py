@@ -163,7 +163,7 @@ def test_input_of_every_kind_gives_the_same_answer():
     ).shape == (60, 3)
     with pytest.raises(ValueError, match="feature names"):
         named.predict(pandas.DataFrame(x, columns=list("abce")))
-    single = FlowRegressor(loss="kl").fit(x.astype(np.float32), y.astype(np.int64))
+    single = FlowRegressor(loss="kl").fit(x.astype(np.float32), y.astype(np.float32))
     np.testing.assert_allclose(single.layers_[0], plain.layers_[0], rtol=0, atol=1e-12)
     huge = FlowRegressor(loss="kl", counts=True).fit(x * 1e12, y * 1e12)
     assert huge.gap_ < 1e-10
@@ -181,6 +181,7 @@ def test_poor_data_are_fitted_and_say_what_is_wrong():
         FlowRegressor().fit(X, Y, sample_weight=np.zeros(60))
 
 
+@pytest.mark.slow
 def test_hidden_layers_no_wider_than_needed_lose_nothing_and_narrow_ones_do():
     one = FlowRegressor(loss="kl").fit(X, Y)
     wide = FlowRegressor((3,), loss="kl", n_starts=2).fit(X, Y)
@@ -189,6 +190,7 @@ def test_hidden_layers_no_wider_than_needed_lose_nothing_and_narrow_ones_do():
     assert narrow.loss_ == pytest.approx(narrow.null_loss_, abs=1e-8)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("likelihood", [False, True])
 def test_the_library_s_loop_reaches_the_optimum_on_a_face(likelihood):
     x, y = X, Y
@@ -208,6 +210,7 @@ def test_the_library_s_loop_reaches_the_optimum_on_a_face(likelihood):
     np.testing.assert_allclose(layer.sum(axis=0), 1, rtol=0, atol=4e-16)
 
 
+@pytest.mark.slow
 def test_a_pair_on_faces_closes_its_account_and_weights_return():
     start = np.array([[0.98, 0.5, 0.1], [0.02, 0.5, 0.0], [0.0, 0.0, 0.9]])
     net = wh.faced(wh.Network([start], support=[start > 0]), 1e-6)

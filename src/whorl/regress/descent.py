@@ -30,16 +30,18 @@ from typing import Any
 import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.linalg import lapack
+from scipy.linalg import get_lapack_funcs
 
 from whorl.regress.losses import Curves, Divergence, Layers, Loss, space
 
+SOLVE: Any = get_lapack_funcs("gesv", dtype=np.float64)
 NEAR = 1e-3  # entries below this may be held at zero
 ENOUGH = 0.5  # a step may end going up again by this share of the slope that it began with
 ROUND = 1e-11  # below this a gap that does not fall any more is round-off
 TINY = 1e-300
 FLAT = 1e-9  # the least damping: half the digits of a singular matrix
 SMALL = 36  # entries of a single layer whose equations are solved in one call
+PIVOTS = 4  # times that the set of held entries is looked at in one step
 SWEPT = 32  # parts of the input up to which matrices are inverted without LAPACK
 
 
@@ -111,8 +113,9 @@ def minimise(loss: Loss, start: Layers, tol: float = 1e-12, max_iter: int = 200)
 def step(loss: Loss, point: Point) -> Point:
     """One step of every problem, or more damping where the slope along it has not fallen enough."""
     xp = space(point.layer)
-    to = _moved(point)
-    there = _at(loss, to, point.size, point.damping, point.least)
+    with np.errstate(all="ignore"):  # what is not a number is refused below
+        to = _moved(point)
+        there = _at(loss, to, point.size, point.damping, point.least)
     by = (to - point.layer).reshape(to.shape[0], -1)
     before, after = (xp.vecdot(one.push.reshape(by.shape), by) for one in (point, there))
     taken = after <= -ENOUGH * before
@@ -124,14 +127,12 @@ def step(loss: Loss, point: Point) -> Point:
     factor = xp.where(taken, xp.where(point.size > 1, 0.1, 1.0), 4.0)
     damping = xp.clip(point.damping * factor, least, 1e6)
     size = xp.where(taken, 4.0, point.size / 2)
-    chosen = (
-        xp.where(taken.reshape(-1, *[1] * (new.ndim - 1)), new, old)
-        for new, old in (
-            (getattr(there, name), getattr(point, name))
-            for name in ("layer", "seen", "push", "curve")
-        )
-    )
-    return Point(*chosen, size, damping, least)
+    chosen = {
+        name: xp.where(taken.reshape(-1, *[1] * (getattr(there, name).ndim - 1)), new, old)
+        for name in ("layer", "seen", "push", "curve")
+        for new, old in [(getattr(there, name), getattr(point, name))]
+    }
+    return Point(**chosen, size=size, damping=damping, least=least)
 
 
 def inside(layer: Layers, share: float) -> Layers:
@@ -169,7 +170,7 @@ def at_once(curve: Curves, down: Layers, free: Any, right: Layers, damping: Any)
     given = np.concatenate([right.reshape(-1), -down[0].sum(axis=0)])
     if held.size:
         matrix[held], given[held], diagonal[held] = 0.0, 0.0, 1.0
-    return lapack.dgesv(matrix, given)[2][:size].reshape(right.shape)
+    return SOLVE(matrix, given)[2][:size].reshape(right.shape)
 
 
 @cache
@@ -205,14 +206,21 @@ def _moved(point: Point) -> Layers:
     # An entry is held at zero where the slope alone would take it there.
     bend = xp.diagonal(curve, axis1=-2, axis2=-1)
     free = (layer * bend > push) | (layer > NEAR)
-    down = xp.where(free, 0.0, -layer)
     size, whole = point.size[:, None, None], (point.size > 1)[:, None, None]
-    # What held entries give up is shared by all at first. After a refusal it goes to the column as
-    # it is, whose mean slope they were compared with: that can only lower the loss.
-    right = -push - (curve @ xp.where(whole, down, 0.0)[..., None])[..., 0]
-    down = down - xp.where(whole, 0.0, layer * down.sum(axis=1, keepdims=True))
     single = xp is np and layer.shape[0] == 1 and layer.size <= SMALL
-    along = down + (at_once if single else by_rows)(curve, down, free, right, point.damping)
+    solve, along = at_once if single else by_rows, layer
+    for _ in range(PIVOTS):
+        down = xp.where(free, 0.0, -layer)
+        # What held entries give up is shared by all at first. After a refusal it goes to the column
+        # as it is, whose mean slope they were compared with: that can only lower the loss.
+        right = -push - (curve @ xp.where(whole, down, 0.0)[..., None])[..., 0]
+        down = down - xp.where(whole, 0.0, layer * down.sum(axis=1, keepdims=True))
+        along = down + solve(curve, down, free, right, point.damping)
+        # Once a step was refused, entries that the next would take below zero are held, too.
+        tried = (point.least > FLAT)[:, None, None]
+        if xp is np and not tried.any():
+            break
+        free = free & ~(tried & (layer + along < 0) & (layer < layer.max(axis=1, keepdims=True)))
     share, least = xp.where(whole, size / 4, size), xp.where(whole, 0.0, layer / 10)
     to = xp.maximum(layer + share * along, least)
     return to / to.sum(axis=1, keepdims=True)

@@ -301,6 +301,7 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             raise ValueError(
                 f"{name} must have shape (samples, parts), but its shape is {rows.shape}"
             )
+        rows = np.asarray(rows, dtype=np.float64)  # of single precision, too, before it is closed
         # In scikit-learn's own words, by which its checks know the reason.
         check_non_negative(rows, f"FlowRegressor as {name}")
         sums = rows.sum(axis=1, keepdims=True)

@@ -101,8 +101,8 @@ def bootstrap(
     repeats, share = _check.count("repeats", repeats), _check.number("level", level, above=0.0)
     if share >= 1:
         raise ValueError(f"level must be less than 1, but it is {share:g}")
-    model.fit(X, y, sample_weight)
     _one_layer(model)
+    model.fit(X, y, sample_weight)
     inputs, targets, weights = model.problem(X, y, sample_weight)
     real = len(weights) - (inputs.shape[1] if model.alpha else 0)
     labels = _labels(groups, sample_weight, model, y, real)
