@@ -31,7 +31,7 @@ class Shown:
     def __init_subclass__(cls, **how: Any) -> None:
         super().__init_subclass__(**how)
         if told := cls.__dict__.get("__str__"):
-            cls.__str__ = _of_known(told)
+            type.__setattr__(cls, "__str__", _of_known(told))
 
     def __repr__(self) -> str:
         return str(self) if _check.known(self) else super().__repr__()
