@@ -46,6 +46,7 @@ MADE = {
     "response": lambda: wh.response(net, x),
     "spectrum": lambda: wh.response(net, x).spectrum(),
     "loop": loop,
+    "bounds of a rate": lambda: wh.rate_bounds(wh.response(net, x)),
     "certificate": lambda: wh.certify(loop()),
     "dissipation": lambda: wh.dissipation(loop(), wh.residual(net, x, y)),
     "preconditioner": lambda: wh.preconditioner(wh.response(net, x), wh.direct()),
@@ -79,10 +80,34 @@ def test_a_table_holds_the_numbers_of_the_text():
     assert total == pytest.approx(float(ledger.gap), abs=1e-9)
 
 
-def test_a_traced_result_has_a_repr_too():
+@pytest.mark.parametrize("how", ["jit", "vmap"])
+@pytest.mark.parametrize("name", ["network", "certificate", "pair", "bounds of a rate"])
+def test_a_traced_result_has_words_too(name, how):
+    numbers, rest = eqx.partition(MADE[name](), eqx.is_inexact_array)
     seen = []
-    jax.jit(lambda given: seen.append(repr(given)) or given.layers[0])(net)
-    assert "Network" in seen[0]
+
+    def traced(size):
+        made = eqx.combine(jax.tree.map(lambda leaf: leaf * size.astype(leaf.dtype), numbers), rest)
+        seen.extend([repr(made), str(made), made._repr_html_()])
+        return size
+
+    jax.jit(traced)(np.float64(1)) if how == "jit" else jax.vmap(traced)(np.ones(2))
+    assert len(seen) == 3
+    assert type(MADE[name]()).__name__ in seen[0]
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (wh.leaky(0.1), "Leaky(mu=0.1)"),
+        (wh.coupled_learning(), "CoupledLearning("),
+        (wh.critical(gain=2.0), "Critical(gain=2, sense=1, tol=1e-10)"),
+        (wh.adaptive(0.2), "Adaptive(scale=0.2, omega=1, gate=curvature_gate, law=Rotational("),
+    ],
+)
+def test_laws_rules_and_policies_show_their_numbers(made, words):
+    assert repr(made).startswith(words)
+    assert "f64" not in repr(made)
 
 
 def test_markup_in_a_name_is_shown_and_not_obeyed():

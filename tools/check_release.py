@@ -30,6 +30,7 @@ TOOLS = (
     "twine",
     "bandit[toml]",
 )
+HOST = ("check-jsonschema", "zizmor", "pre-commit")
 EXTRAS = "explore,sweep,optax,sklearn,krylov"
 PACKAGES = ("whorl", "whorl_audit", "whorl_cli")
 
@@ -101,12 +102,22 @@ def about_the_sources() -> Iterator[Check]:
         ],
     )
     yield Check("cffconvert --validate", [cff / "cffconvert", "--validate"])
+    yield from _about_the_code_host(environment("host", *HOST))
     shutil.rmtree(DIST, ignore_errors=True)
     yield Check(
         "sdist, and the wheel from it",
         [tools / "python", "-m", "build", "--outdir", DIST, HOME],
         PLACE,
     )
+
+
+def _about_the_code_host(host: Path) -> Iterator[Check]:
+    """The workflows against schemas that come with the checkers: no network."""
+    against = [host / "check-jsonschema", "--builtin-schema"]
+    flows = sorted((HOME / ".github" / "workflows").glob("*.yml"))
+    yield Check("check-jsonschema: workflows", [*against, "vendor.github-workflows", *flows])
+    yield Check("zizmor", [host / "zizmor", "--offline", "--quiet", ".github/workflows"])
+    yield Check("pre-commit validate-config", [host / "pre-commit", "validate-config"])
 
 
 def about_the_wheel(outside: Path) -> Iterator[Check]:

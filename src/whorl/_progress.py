@@ -15,7 +15,8 @@ import jax
 from jaxtyping import Array
 
 WIDTH, EVERY = 30, 0.1  # letters of a bar; seconds between two drawings of it
-PARTS = 100  # how often a compiled loop speaks
+# How often a compiled loop speaks: once per letter, at about a millisecond each time.
+PARTS = WIDTH
 _open: list["Bar"] = []
 
 

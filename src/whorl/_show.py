@@ -4,8 +4,14 @@ Text of results is laid out in lines; two blanks or more stand between a name an
 table is made of these lines, so that there is one account of a result and not two.
 """
 
+import dataclasses
+import functools
 import html
 import re
+from collections.abc import Callable
+from typing import Any, cast
+
+import jax
 
 from whorl import _check
 
@@ -22,12 +28,52 @@ class Shown:
 
     __slots__ = ()
 
+    def __init_subclass__(cls, **how: Any) -> None:
+        super().__init_subclass__(**how)
+        if told := cls.__dict__.get("__str__"):
+            type.__setattr__(cls, "__str__", _of_known(told))
+
     def __repr__(self) -> str:
         return str(self) if _check.known(self) else super().__repr__()
 
     def _repr_html_(self) -> str:
         """The same lines as sentences and tables."""
         return as_html(repr(self))
+
+
+def _of_known(told: Callable[[Any], str]) -> Callable[[Any], str]:
+    """The same words, but for traced values, whose numbers nobody can say."""
+
+    @functools.wraps(told)
+    def said(self: Any) -> str:
+        return told(self) if _check.known(self) else repr(self)
+
+    return said
+
+
+class Valued:
+    """A law, a rule or a policy, with the values of its numbers.
+
+    Examples:
+        >>> wh.rotational(alpha=1.0, omega=2.0, base=wh.leaky(0.1))
+        Rotational(alpha=1, omega=2, base=Leaky(mu=0.1), skew=None)
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        if not _check.known(self):
+            return super().__repr__()
+        values = (
+            (one.name, getattr(self, one.name)) for one in dataclasses.fields(cast(Any, self))
+        )
+        return f"{type(self).__name__}({', '.join(f'{k}={_short(v)}' for k, v in values)})"
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, jax.Array):
+        return f"{value:g}" if value.ndim == 0 else f"{value.dtype}{list(value.shape)}"
+    return getattr(value, "__name__", None) or repr(value)
 
 
 def as_html(text: str) -> str:

@@ -45,6 +45,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from whorl import _check
 from whorl._check import Count, Numbers, Order
+from whorl._show import Valued
 from whorl.feedback import Law, Leaky
 from whorl.policy import Scores, envelope
 from whorl.response import Response, jacobian, response
@@ -54,7 +55,7 @@ from whorl.system import Fields, System, checked_data, unravel
 from whorl.trajectory import first, mean_loss
 
 
-class Rule(eqx.Module):
+class Rule(Valued, eqx.Module):
     """A learner.
 
     What score every column gets from the residuals, and how a column moves along its score.

@@ -31,6 +31,7 @@ from jaxtyping import Array, Bool, Float
 
 from whorl import _check
 from whorl._check import Numbers
+from whorl._show import Shown
 from whorl.feedback import Direct, Law, SpectralLaw
 from whorl.registry import Number, laws
 from whorl.response import Response, need_directions, need_matched
@@ -163,7 +164,7 @@ class Gyrating(Law):
         return self.base.astype(response.system.dtype)
 
 
-class RateBounds(eqx.Module):
+class RateBounds(Shown, eqx.Module):
     """How fast the slowest error may decay under each budget. Make one with `rate_bounds`.
 
     Examples:

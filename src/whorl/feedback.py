@@ -20,6 +20,7 @@ from jaxtyping import Array, Float
 
 from whorl import _check
 from whorl._check import Numbers
+from whorl._show import Valued
 from whorl.fast import small
 from whorl.registry import Number, laws
 from whorl.response import Response, need_matched
@@ -27,7 +28,7 @@ from whorl.system import Fields, Matrix
 from whorl.turn import joint_skew, turned, zero_sum
 
 
-class Law(eqx.Module):
+class Law(Valued, eqx.Module):
     r"""A linear boundary law $v = \mathcal{B}e$.
 
     Examples:

@@ -24,6 +24,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from whorl import _check
 from whorl._check import Numbers
+from whorl._show import Valued
 from whorl.feedback import OMEGA, Leaky, Rotational, leaky, rotational
 from whorl.registry import Number, Word, gates, policies
 from whorl.response import Response, response
@@ -89,7 +90,7 @@ class Decision(eqx.Module):
 Gate = Callable[[View], Bool[Array, ""]]
 
 
-class Policy(eqx.Module):
+class Policy(Valued, eqx.Module):
     """A rule for step and amount, with the law that makes the scores.
 
     Examples:

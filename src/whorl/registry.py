@@ -160,7 +160,7 @@ class Entry:
     Examples:
         >>> from whorl import registry
         >>> registry.laws.get("leaky").make(leak=0.5)
-        Leaky(mu=weak_f64[])
+        Leaky(mu=0.5)
     """
 
     name: str

@@ -22,7 +22,8 @@ class Shape(argparse.RawDescriptionHelpFormatter):
         for indented, run in itertools.groupby(
             text.strip("\n").splitlines(), lambda line: line.startswith(" ") or not line
         ):
-            made += [_hung(line, width) for line in run] if indented else [_filled(run, width)]
+            lines = list(run)
+            made += [_hung(line, width) for line in lines] if indented else [_filled(lines, width)]
         return textwrap.indent("\n".join(made), indent)
 
 

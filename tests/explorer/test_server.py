@@ -200,7 +200,6 @@ def test_an_explorer_hands_out_its_figures_and_its_script():
         "spiral",
         "heat",
         "loss",
-        "ledger",
         "many",
     }
     assert "wh.train" in explorer.python()

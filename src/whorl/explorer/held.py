@@ -54,7 +54,7 @@ class Held:
     @property
     def rates(self) -> np.ndarray:
         """The smallest real part at every angle."""
-        return self.eigenvalues.real.min(axis=1)
+        return np.real(self.eigenvalues).min(axis=1)
 
     @property
     def critical(self) -> float:

@@ -115,7 +115,7 @@ def _places(circuit: Circuit, voltages: np.ndarray) -> np.ndarray:
     wired = np.zeros((NODES, NODES))
     np.add.at(wired, (first, second), 1.0)
     wired = wired + wired.T
-    fixed = [0, *circuit.sinks]
+    fixed = np.array([0, *circuit.sinks])
     places = np.zeros((NODES, 2))
     places[fixed] = [[0, 0.5], [1, 1], [1, 0.5], [1, 0]]
     free = np.setdiff1d(np.arange(NODES), fixed)
