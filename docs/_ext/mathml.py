@@ -97,7 +97,9 @@ def fonts(app: Sphinx, wrong: Exception | None) -> None:
         place = next((one / whole for one in (here, there) if (one / whole).is_file()), None)
         if place is None:
             continue  # without ziamath, the reader's own fonts have to do
-        cut = subset.Subsetter(subset.Options(layout_features=["*"], hinting=False))
+        options = subset.Options(layout_features=["*"], hinting=False)
+        options.drop_tables += ["FFTM"]
+        cut = subset.Subsetter(options)
         cut.populate(text=text)
         with TTFont(place) as letters:
             cut.subset(letters)

@@ -71,7 +71,9 @@ def _spread(line: Row, values: np.ndarray, here: float) -> dict[str, Any]:
     printed, ours = typeset(line.published), typeset(line.here)
     place = f"{'inside' if line.agrees else 'outside'} their central 95 %"
     bars, counts, wide = _bars(values, float(line.published))
-    alone = f"All our {values.size} root seeds give {median}; the paper has {printed}, this run {ours}."
+    alone = (
+        f"All our {values.size} root seeds give {median}; the paper has {printed}, this run {ours}."
+    )
     return {
         "study": line.study,
         "name": plain(line.statistic),
