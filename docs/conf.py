@@ -54,6 +54,7 @@ autodoc_typehints_format = "short"
 python_maximum_signature_line_length = 100
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
+napoleon_attr_annotations = False  # shapes such as "*updates" are no markup
 add_module_names = True
 
 html_theme = "furo"

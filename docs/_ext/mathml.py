@@ -6,9 +6,12 @@ Browsers draw it by themselves, and no script or font has to be fetched.
 
 Browsers know no variants of letters but characters: a calligraphic Q has to be U+1D4AC, or it is
 the covariance Q. A transpose is U+22A4, which is no letter at all. Few machines have a font with
-these, so a small one with nothing else, cut from matplotlib's STIX, goes with the pages.
+these, so two small ones go with the pages: script letters, cut from matplotlib's STIX, and all
+other characters with the measures of formulas (how large a sum is, how far its limits lie below
+it), cut from the STIX Two Math of ziamath. Chromium has no measures of its own.
 """
 
+import importlib.util
 import re
 from html import escape
 from pathlib import Path
@@ -27,7 +30,11 @@ SCRIPT = {
 }
 BOLD = {str(digit): chr(0x1D7CE + digit) for digit in range(10)}
 TRANSPOSE = "\u22a4"
-FONT = "whorl-script.ttf"
+FONTS = {"whorl-script.ttf": "STIXGeneral.ttf", "whorl-math.ttf": "STIXTwoMath-Regular.ttf"}
+# Letters of formulas are written plainly, and browsers put italic ones in their places.
+LETTERS = [(0x20, 0x7F), (0x391, 0x3CA), (0x3D1, 0x3D7), (0x1D434, 0x1D468), (0x1D6E2, 0x1D71C)]
+PLAIN = "".join(chr(code) for first, end in LETTERS for code in range(first, end))
+SIGNS = "ℎℓı¯±·×˙…′→∂∇∏∑−√∝∞∫∮≈≠≤≥⋆⟨⟩‖" + TRANSPOSE
 TAG = re.compile(r"\\tag\{([^}]*)\}")
 
 
@@ -43,7 +50,10 @@ def rendered(source: str, display: str) -> str:
     markup = re.sub(
         r'<mn mathvariant="bold">(\d)</mn>', lambda one: f"<mn>{BOLD[one[1]]}</mn>", markup
     )
-    markup = markup.replace("<mi>&#x1D5B3;</mi>", f"<mo>{TRANSPOSE}</mo>")
+    for letter in ("<mi>&#x1D5B3;</mi>", '<mi mathvariant="sans-serif">T</mi>'):
+        markup = markup.replace(letter, f"<mo>{TRANSPOSE}</mo>")
+    # A bar before what it encloses looks like one that opens, and would grow alone.
+    markup = markup.replace("<mo>&#x02016;</mo>", '<mo stretchy="false">&#x02016;</mo>')
     if unknown := re.search(r"<m[a-z]+>\\[A-Za-z]+", markup):
         raise ExtensionError(f"no MathML for {unknown.group()} in {source!r}")
     return markup
@@ -71,24 +81,33 @@ def block(self: Any, node: nodes.math_block) -> None:
     raise nodes.SkipNode
 
 
-def font(app: Sphinx, wrong: Exception | None) -> None:
-    """Write the small font beside the pages."""
+def fonts(app: Sphinx, wrong: Exception | None) -> None:
+    """Write the small fonts beside the pages."""
     if wrong is not None or app.builder.format != "html":
         return
     import matplotlib
     from fontTools import subset
     from fontTools.ttLib import TTFont
 
-    whole = Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "STIXGeneral.ttf"
-    cut = subset.Subsetter()
-    cut.populate(text="".join([*SCRIPT.values(), *BOLD.values(), TRANSPOSE]))
-    with TTFont(whole) as letters:
-        cut.subset(letters)
-        letters.save(Path(app.outdir) / "_static" / FONT)
+    here = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
+    found = importlib.util.find_spec("ziamath")
+    there = Path(found.origin or "").parent / "fonts" if found else here
+    script = "".join([*SCRIPT.values(), *BOLD.values()])
+    for (name, whole), text in zip(FONTS.items(), (script, PLAIN + SIGNS), strict=True):
+        place = next((one / whole for one in (here, there) if (one / whole).is_file()), None)
+        if place is None:
+            continue  # without ziamath, the reader's own fonts have to do
+        options = subset.Options(layout_features=["*"], hinting=False)
+        options.drop_tables += ["FFTM"]
+        cut = subset.Subsetter(options)
+        cut.populate(text=text)
+        with TTFont(place) as letters:
+            cut.subset(letters)
+            letters.save(Path(app.outdir) / "_static" / name)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Called by Sphinx."""
     app.add_html_math_renderer("mathml", (inline, None), (block, None))
-    app.connect("build-finished", font)
+    app.connect("build-finished", fonts)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

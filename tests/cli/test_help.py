@@ -69,7 +69,7 @@ def test_a_gate_that_no_run_can_meet_is_refused_when_it_is_registered(refused, t
     path = tmp_path / "mine.toml"
     path.write_text(text.replace('"auc.lower"', '"auc.low"'))
     assert refused("register", path).endswith(
-        "must be on a statistic of a threshold study, but it is on auc.low: did you mean auc.lower?"
+        "must be on a statistic of this threshold study, but it is on auc.low: did you mean auc.lower?"
     )
     path.write_text(text.replace("families = { value = 50", "families = { value = 7"))
     assert refused("register", path).endswith(

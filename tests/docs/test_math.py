@@ -23,16 +23,26 @@ def test_a_letter_that_looks_like_another_is_another_character(source, shown):
     assert 'mathvariant="script"' not in markup
 
 
-def test_the_small_font_has_every_such_character(tmp_path):
+def test_bars_around_a_norm_do_not_grow():
+    assert mathml.rendered(r"\| e \|^2", "inline").count('stretchy="false"') == 2
+
+
+def test_the_small_fonts_have_every_such_character(tmp_path):
     from types import SimpleNamespace
 
     from fontTools.ttLib import TTFont
 
     (tmp_path / "_static").mkdir()
     app = SimpleNamespace(builder=SimpleNamespace(format="html"), outdir=str(tmp_path))
-    mathml.font(app, None)
-    place = tmp_path / "_static" / mathml.FONT
-    with TTFont(place) as letters:
+    mathml.fonts(app, None)
+    script, whole = (tmp_path / "_static" / name for name in mathml.FONTS)
+    with TTFont(script) as letters:
         known = letters.getBestCmap() or {}
-    assert all(ord(one) in known for one in [*mathml.SCRIPT.values(), mathml.TRANSPOSE])
-    assert place.stat().st_size < 60_000
+    assert all(ord(one) in known for one in mathml.SCRIPT.values())
+    assert script.stat().st_size < 60_000
+    pytest.importorskip("ziamath")
+    with TTFont(whole) as letters:
+        known = letters.getBestCmap() or {}
+        assert "MATH" in letters  # how large a sum is, and how far below it its limits lie
+    assert all(ord(one) in known for one in mathml.SIGNS)
+    assert whole.stat().st_size < 250_000

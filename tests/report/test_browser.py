@@ -254,3 +254,36 @@ def test_without_scripts_everything_but_the_charts_is_there(chromium, paper):
     assert page.locator(".filters").is_hidden()
     assert page.locator(".says").first.is_visible()
     context.close()
+
+
+def test_a_figure_on_a_phone_opens_at_a_size_that_can_be_read(visit, paper):
+    page = visit(paper, PHONE, is_mobile=True, has_touch=True, color_scheme="dark")
+    assert page.locator(".tap").first.is_visible()
+    page.locator(".enlarge").first.tap()
+    image = page.get_by_role("dialog").locator("img")
+    assert image.bounding_box()["width"] > 2 * PHONE["width"]
+    assert "invert" in image.evaluate("it => getComputedStyle(it).filter")  # no white in the dark
+    page.emulate_media(media="print")
+    assert (
+        page.locator(".enlarge img").first.evaluate("it => getComputedStyle(it).filter") == "none"
+    )
+
+
+def test_values_that_coincide_and_condition_numbers_are_drawn_so_that_one_sees_them(visit, paper):
+    page = visit(paper)
+    plot = "document.querySelector('#replication .plot')"
+
+    def drawn(study, name):
+        page.locator("#replication select").select_option(label=f"{study}: {name}")
+        page.wait_for_function(f"{plot}.layout.xaxis.title.text === '{name}'")
+        return page.evaluate(f"[{plot}.data, {plot}.layout.xaxis]")
+
+    (bars, published, here), axis = drawn("structural", "rank, full, depth 2")
+    assert published["y"][1] != here["y"][1]  # two markers, though the values are one
+    assert axis["ticktext"] == ["25"]
+    _, axis = drawn("structural", "condition, deficient, largest")
+    assert axis["type"] == "log"
+    assert axis["exponentformat"] == "power"
+    (bars, published, _), axis = drawn("threshold", "weight, smallest")
+    assert bars["width"][0] > 0.02 * abs(bars["x"][0] - published["x"][0])
+    assert axis["range"][0] < published["x"][0] < bars["x"][0] < axis["range"][1]

@@ -6,10 +6,13 @@ fails whatever the networks do.
 
 import difflib
 import re
+from itertools import product
 
-from whorl.study import kinds, published
+from whorl.study import kinds
 from whorl.study.design import Design
 from whorl.study.gates import TESTS
+
+PLACE = re.compile(r"\{(\w+)\}")
 
 
 def check(design: Design) -> None:
@@ -23,15 +26,14 @@ def check(design: Design) -> None:
         >>> possible.check(design.shipped("threshold"))
     """
     known = statistics(design)
-    shapes = {_shape(name) for name in known}
     rows = kinds.get(design.kind).work(design.values()).rows
     for number, gate in enumerate(design.gates, 1):
         where = f"gate {number} ({gate.name})"
-        if known and _shape(gate.statistic) not in shapes:
+        if known and gate.statistic not in known:
             close = difflib.get_close_matches(gate.statistic, known, 1, 0.4)
             meant = f": did you mean {close[0]}?" if close else f": it has {', '.join(known)}"
             raise ValueError(
-                f"{where} must be on a statistic of a {design.kind} study, but it is on "
+                f"{where} must be on a statistic of this {design.kind} study, but it is on "
                 f"{gate.statistic}{meant}"
             )
         made = rows.get(gate.statistic.removeprefix("rows."))
@@ -44,13 +46,24 @@ def check(design: Design) -> None:
             )
 
 
-def statistics(design: Design) -> list[str]:
-    """The names of the statistics of a kind, where it ships what they were over many seeds."""
-    if not kinds.file(design.kind, "distribution.parquet").is_file():
+def statistics(design: Design, quick: bool = False) -> list[str]:
+    """The names of all statistics that a run of a design has, from `statistics.txt` of its kind.
+
+    A line of that file is a name; `{depths}` in it stands for every value of that parameter, and a
+    negative one, which means "to the end", has a name of its own. A kind of another package may
+    leave the file out; its gates are then judged by the run alone.
+
+    Examples:
+        >>> from whorl.study import design, possible
+        >>> "condition.median.depth6" in possible.statistics(design.shipped("structural"))
+        True
+    """
+    place = kinds.file(design.kind, "statistics.txt")
+    if not place.is_file():
         return []
-    return list(published.distribution(design.kind))
-
-
-def _shape(name: str) -> str:
-    """A name whatever the numbers in it: those of depths and horizons follow the parameters."""
-    return re.sub(r"\d+(\.\d+)?", "#", name)
+    values, found = vars(design.values(quick)), []
+    for line in place.read_text().split():
+        names = PLACE.findall(line)
+        for chosen in product(*([one for one in values[name] if one >= 0] for name in names)):
+            found.append(line.format(**dict(zip(names, chosen, strict=True))))
+    return found
