@@ -116,6 +116,15 @@ def test_the_diagonal_of_the_triangle_is_the_geometric_mean(size, condition):
     assert below < 1e-12 * mean(spectrum(size, condition, size))
 
 
+@pytest.mark.slow
+def test_every_size_from_2_to_30_reaches_the_geometric_mean_at_every_condition():
+    for size in range(2, 31):
+        for condition in (10.0, 1e3, 1e6, 1e9, 1e12):
+            off, below = reached(size, condition, seed=1000 + size)
+            assert off < 1e-12
+            assert below < 1e-12 * mean(spectrum(size, condition, 1000 + size))
+
+
 def adversary(values, seed, symmetric=False):
     """The largest rate that an optimiser finds among laws of norm one, from a random start."""
     size = len(values)

@@ -33,6 +33,7 @@ MEASURES = (
     *("noise", "impulse", "work"),
 )
 PLAIN = ("direct", "leaky", "random", "heavy", "nesterov", "chebyshev", "repair")
+BLIND = ("direct", "heavy", "nesterov", "chebyshev")  # they answer with the residual itself
 TURNING = ("paired", "kept", "geometric", "paired_random", "geometric_random")
 ARMS = {
     "selected": (*PLAIN, "critical", "critical_random"),
@@ -684,26 +685,31 @@ def frame(width: int) -> Array:
     return np.array(rows_)
 
 
-def response(layers: list[Array], shown: Array) -> tuple[Array, list[Array], list[Array]]:
-    """K along the zero-sum directions of samples `(b, s, w)`, flows in, and maps behind."""
+def ways(layers: list[Array], shown: Array) -> tuple[list[Array], list[Array]]:
+    """What flows into every layer and out, `(b, s, w)`, and the maps behind, to zero-sum ones."""
     flows, axes = [shown], frame(shown.shape[2])
     for layer in layers:
         flows.append(flows[-1] @ np.swapaxes(layer, 1, 2))
     behind = [np.broadcast_to(axes, (len(shown), *axes.shape))]
     for layer in layers[:0:-1]:
         behind.insert(0, behind[0] @ layer)
-    size = shown.shape[1] * len(axes)
-    total = np.zeros((len(shown), size, size))
-    for layer, flow, carried in zip(layers, flows[:-1], behind, strict=True):
+    return flows, behind
+
+
+def response(layers: list[Array], shown: Array) -> Array:
+    """K along the zero-sum directions of samples `(b, s, w)`."""
+    total: Array | float = 0.0
+    for layer, flow, carried in zip(layers, *ways(layers, shown), strict=False):
         # a pair of entries j, k of column c moves the outputs along the difference of two columns
         for j in range(layer.shape[1]):
             for k in range(j):
-                rate = layer[:, j] * layer[:, k]
+                rate = (layer[:, j] * layer[:, k])[:, None]
                 across = carried[:, :, j] - carried[:, :, k]
-                weights = np.einsum("bsc,btc,bc->bst", flow, flow, rate)
-                block = np.einsum("bst,ba,bd->bsatd", weights, across, across)
-                total += block.reshape(total.shape)
-    return total, flows, behind
+                weights = (flow * rate) @ np.swapaxes(flow, 1, 2)
+                both = across[:, :, None] * across[:, None]
+                total = total + weights[:, :, None, :, None] * both[:, None, :, None]
+    size = shown.shape[1] * (shown.shape[2] - 1)
+    return np.asarray(total).reshape(-1, size, size)
 
 
 def _eigen(matrix: Array) -> tuple[Array, Array]:
@@ -735,7 +741,7 @@ def _law(crowd: Crowd, name: str, known: Array, gain: Array, sense: Array) -> Ar
         some = values[here, :count]
         part = _geometric(some) if name == "geometric" else _turns(some, least)
         inner[here, :count, :count] = part.astype(float)
-    law = np.einsum("bik,bkl,bjl->bij", modes, inner.astype(float), modes)
+    law = modes @ inner @ np.swapaxes(modes, 1, 2)
     return scaled * np.where(sense[:, None, None] > 0, law, np.swapaxes(law, 1, 2))
 
 
@@ -743,7 +749,7 @@ def _chebyshev(crowd: Crowd, layers: list[Array], inputs: Array) -> Array:
     """Factors of the gain over a cycle, `(learners, CYCLE)`."""
     together = SHOWN[crowd.setting] > 1
     shown = [inputs] if together else [inputs[:, s : s + 1] for s in range(inputs.shape[1])]
-    values = np.concatenate([np.linalg.eigvalsh(response(layers, s)[0]) for s in shown], axis=1)
+    values = np.concatenate([np.linalg.eigvalsh(response(layers, s)) for s in shown], axis=1)
     low, high = np.maximum(values.min(axis=1), 0), values.max(axis=1)
     angles = (np.arange(CYCLE) + 0.5) * np.pi / CYCLE
     points = ((low + high) / 2)[:, None] + ((high - low) / 2)[:, None] * np.cos(angles)
@@ -789,7 +795,8 @@ class Walk:
                 lambda t: draws.stream(crowd.p["seed"], t, key, size).standard_normal(shape)
             )
 
-        self.late = self._with("late")
+        self.late, self.wrong = self._with("late"), self._with("error").any()
+        self.asks = np.flatnonzero(~self._of(*BLIND, "random"))
         share, noise = (self._with(name) * self.level for name in ("error", "noise"))
         self.stretch = np.eye(size) + share[:, None, None] * normal(12, size, size)
         drawn = normal(13, last, size) if noise.any() else np.zeros((1, last, size))
@@ -803,33 +810,34 @@ class Walk:
             side if together else side[at, self.order[:, update]][:, None]
             for side in (self.x, self.y)
         )
-        known, flows, behind = response(self.layers, shown)
+        flows, behind = ways(self.layers, shown)
         error = ((wanted - flows[-1]) @ self.axes.T).reshape(len(at), -1) + self.noise[:, update]
-        known = self.stretch @ self._late(known, shown, update) @ np.swapaxes(self.stretch, 1, 2)
-        v = self._answer(known, error, update)
+        v = self._answer(self._known(shown, update), error, update)
         parts = v.reshape(len(at), -1, len(self.axes))
         score = [
-            np.einsum("bsa,bar,bsc->brc", parts, carried, flow)
+            np.swapaxes(parts @ carried, 1, 2) @ flow
             for carried, flow in zip(behind, flows[:-1], strict=True)
         ]
         self._move(score, v)
 
-    def _late(self, known: Array, shown: Array, update: int) -> Array:
-        """The response, as it was some updates ago where it is late."""
-        if not self.late.any():
-            return known
-        self.past.append(self.layers)
+    def _known(self, shown: Array, update: int) -> Array:
+        """The response as it is known to those who ask for it: late, or wrong."""
+        who = self.asks
+        known = np.zeros((len(self.which), *self.stretch.shape[1:]))
+        known[who] = response([one[who] for one in self.layers], shown[who])
+        if self.late.any():
+            self.past.append(self.layers)
         for delay in np.unique(self.level[self.late]):
             here = np.flatnonzero(self.late & (self.level == delay))
             old = self.past[max(0, update - int(delay))]
-            known[here] = response([one[here] for one in old], shown[here])[0]
-        return known
+            known[here] = response([one[here] for one in old], shown[here])
+        return self.stretch @ known @ np.swapaxes(self.stretch, 1, 2) if self.wrong else known
 
     def _answer(self, known: Array, error: Array, update: int) -> Array:
         """The potential of everybody."""
         v = self.gain[:, None] * self.steps[:, update % CYCLE][:, None] * error
         for n, name in enumerate(self.names):
-            if name in ("direct", "heavy", "nesterov", "chebyshev"):
+            if name in BLIND:
                 continue
             here = np.flatnonzero(self.which == n)
             gain = self.gain[here]

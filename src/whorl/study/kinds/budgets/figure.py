@@ -64,7 +64,8 @@ def panel(axes: Axes, rows: dict[str, np.ndarray], betas: list[float]) -> None:
     axes.axhline(0, color=palette.INK, linewidth=0.7, zorder=1)
     axes.set_xscale("log")
     read = list(dict.fromkeys(rows["updates"].tolist()))
-    axes.set_xticks(read, [f"{one:g}" for one in read])
+    # Short labels: 4860 and 10000 are neighbours on a logarithmic axis.
+    axes.set_xticks(read, [f"{one:g}" if one < 1000 else f"{one / 1000:.2g}k" for one in read])
     axes.xaxis.set_minor_locator(NullLocator())
     for law, (label, colour, line) in LAWS.items():
         for number, beta in enumerate(betas):
