@@ -60,7 +60,7 @@ def turning(loop: Matrix, influence: Stack, free: float) -> Turning:
         smallest = 1.0
         for at in pairs:
             p = float(stats.t.sf(_inside(loop, influence, right, left, at), free))
-            frames = (np.linalg.qr(_frame(right, at, other))[0] for other in lone)
+            frames = (np.linalg.qr(_frame(right, at, other))[0] for other in lone.tolist())
             threes = [_three(loop, influence, frame, free) for frame in frames]
             smallest = min(smallest, max([p, *threes]))
         # The smallest of several p-values needs Sidak's price.

@@ -260,7 +260,8 @@ class Circuit(Settling):
         """Refuse conductances so far apart that sums over the edges of a node drown the weak."""
         if not self.linear or not 0 < len(self.free) <= DENSE:
             return
-        rows, columns, values = _entries(*np.asarray(self.edges).T, np.asarray(self.conductances))
+        ends, others = np.asarray(self.edges).T
+        rows, columns, values = _entries(ends, others, np.asarray(self.conductances))
         whole = np.zeros((self.nodes, self.nodes))
         np.add.at(whole, (rows, columns), values.astype(float))
         inside = whole[np.ix_(self.free, self.free)]
