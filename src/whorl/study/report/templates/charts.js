@@ -57,8 +57,8 @@
       hovertemplate: choice.bars.map(([a, b]) => (single ? `%{y} seeds at ${short(middle([a, b]))}` : `%{y} seeds from ${a} to ${b}`) + "<extra></extra>"),
     };
     const xaxis = { title: { text: choice.name }, ...(choice.wide ? { type: "log", dtick: 1 } : {}) };
-    if (choice.bars.every(([a, b]) => b - a === 1)) xaxis.dtick = 1; // things that are counted
     if (single) Object.assign(xaxis, alone(middle(choice.bars[0]), choice));
+    else if (choice.bars.every(([a, b]) => b - a === 1)) xaxis.dtick = 1; // things that are counted
     return {
       data: [bars, line("published", choice.published, "{{ both.other }}", "solid", 1.08), line("this run", choice.here, "{{ both.native }}", "dot", 1.18)],
       layout: { xaxis, yaxis: { title: { text: "root seeds" }, rangemode: "tozero" } },
