@@ -108,9 +108,11 @@ class Fit(Estimated):
     def scatter(self) -> float:
         """Standard deviation of one coordinate of one measurement of weight one around the fit."""
         total, cross = self.spread.sum(), self.cross.sum(axis=0)
-        misfit = max(float(total - np.sum(self.loop * cross)), 0.0)
+        misfit = float(total - np.sum(self.loop * cross))
         free = (self.rows - self.rank - 1) * self.rank
-        return float(np.sqrt(misfit / free)) if free > 0 else 0.0
+        # What is left of two sums of rows is round-off below this: the data are exact.
+        exact = self.rows * np.finfo(float).eps * total
+        return float(np.sqrt(misfit / free)) if free > 0 and misfit > exact else 0.0
 
     @property
     def leftover(self) -> Stack:

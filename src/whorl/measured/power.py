@@ -62,8 +62,7 @@ def power(
     would give it `chance`.
     """
     found = _without(fit)
-    quiet = fit.scatter <= 1e-9 * np.sqrt(fit.spread.sum() / max(fit.rows, 1))
-    if quiet or not fit.clean:  # no noise, nothing to wait for
+    if not fit.scatter or not fit.clean:  # no noise, nothing to wait for
         return Power(chance, size, 1.0, 1.0, 0.0)
     tried = _experiments(fit, found, seed)
     return searched(tried, fit.clean, found.units, size=size, chance=chance, level=level)
