@@ -48,7 +48,7 @@ TOL = 1e-10  # modes below this share of the strongest are not turned
 CYCLE = 8
 TRIED = 8  # trials whose frozen measures are taken again
 FEW = 2  # trials that are followed to the end
-NUDGE = 1e-14  # of a start: where it ends tells whether round-off grows
+NUDGE = 1e-14  # of a twin, at every update: where it ends tells whether round-off grows
 SHORT = 60  # updates for which all are
 CHAOTIC = ("random", "geometric", "paired", "kept", "repair")  # those whose round-off grows
 LONG = np.longdouble
@@ -762,12 +762,9 @@ class Walk:
     def __init__(self, crowd: Crowd, last: int) -> None:
         self.crowd, self.which, self.gain = crowd, crowd.rows["arm"], crowd.rows["gain"]
         self.layers, (self.x, self.y, self.order) = crowd.start(), crowd.data(last)
-        size, nudge = (crowd.width, crowd.width), crowd.rows["nudge"][:, None, None]
-        pushed = 1 + nudge * np.cos(np.arange(crowd.width**2)).reshape(size)
-        self.layers = [
-            np.where(nudge > 0, pushed * one / (pushed * one).sum(axis=1, keepdims=True), one)
-            for one in self.layers
-        ]
+        self.twins = np.flatnonzero(crowd.rows["nudge"] > 0)
+        self.push = 1 + NUDGE * np.cos(np.arange(crowd.width**2)).reshape(crowd.width, -1)
+        self._nudge()
         self.senses, self.axes = crowd.senses(last), frame(crowd.width)
         self.names = [law.removesuffix("_random") for law, _, _ in crowd.arms]
         self.level = np.array([level for *_, level in crowd.arms])[self.which]
@@ -779,6 +776,12 @@ class Walk:
             factors = _chebyshev(crowd, self.layers, self.x)
             self.steps = np.where(self._of("chebyshev")[:, None], factors, 1.0)
         self._spoil(last)
+
+    def _nudge(self) -> None:
+        """Move the twins, at every update as round-off does, and by a hundred times as much."""
+        for layer in self.layers:
+            pushed = layer[self.twins] * self.push
+            layer[self.twins] = pushed / pushed.sum(axis=1, keepdims=True)
 
     def _of(self, *laws: str) -> Array:
         return np.array([name in laws for name in self.names])[self.which]
@@ -860,6 +863,7 @@ class Walk:
         pairs = zip(self.layers, score, strict=True)
         grown = [layer * np.exp(step[:, None, None] * s) for layer, s in pairs]
         self.layers = [layer / layer.sum(axis=1, keepdims=True) for layer in grown]
+        self._nudge()
         self.effort = self.effort + step * np.sqrt(np.square(v).sum(axis=1))
 
     def loss(self, rows_: Array | slice = slice(None)) -> Array:
