@@ -231,8 +231,8 @@ def rate_bounds(response: Response, gain: ArrayLike = 1.0, *, tol: float = 1e-10
 def critical_turn(strong: Array, weak: Array) -> tuple[Array, Array]:
     r"""Cosine and sine of the turn at which the eigenvalues of a pair meet.
 
-    $\cos\varphi = 2\sqrt{xy}/(x + y)$, geometric over arithmetic mean, and $\sin\varphi = (x - y)/(x
-    + y)$.
+    $\cos\varphi = 2\sqrt{xy}/(x + y)$, geometric over arithmetic mean, and
+    $\sin\varphi = (x - y)/(x + y)$.
 
     Examples:
         >>> from whorl.budget import critical_turn
@@ -446,7 +446,11 @@ def critical(gain: ArrayLike = 1.0, sense: ArrayLike = 1, *, tol: float = 1e-10)
     Examples:
         >>> K = wh.response(net, x, selected=0)
         >>> loop = wh.closed_loop(K, wh.critical(gain=2.0))
-        >>> print(np.round(np.linalg.eigvals(loop.restricted()).real / wh.rate_bounds(K, 2.0).turning, 5))
+        >>> print(
+        ...     np.round(
+        ...         np.linalg.eigvals(loop.restricted()).real / wh.rate_bounds(K, 2.0).turning, 5
+        ...     )
+        ... )
         [1. 1.]
     """
     return Critical(*_checked(gain, sense, tol))

@@ -27,7 +27,9 @@ class Curvature(Shown, eqx.Module):
     """What a turn driven by one sample does to the whole data set, to second order in the step.
 
     Examples:
-        >>> found = wh.curvature(wh.Network([[[0.1], [0.1], [0.8]]]), [[1.0]], [[0.3, 0.4, 0.3]], selected=0)
+        >>> found = wh.curvature(
+        ...     wh.Network([[[0.1], [0.1], [0.8]]]), [[1.0]], [[0.3, 0.4, 0.3]], selected=0
+        ... )
         >>> found.favourable, found.predicted
         (True, True)
     """
@@ -97,8 +99,8 @@ def turn_scores(
         inputs: One row per sample, `(samples, in)`.
         targets: One row per sample, `(samples, out)`.
         selected: The sample whose residual drives; None, the default, lets all of them.
-        law: What makes the scores, `rotational(...)`; `rotational()`, the exact turn through the repair of
-            the response, if left out.
+        law: What makes the scores, `rotational(...)`; `rotational()`, the exact turn through the
+            repair of the response, if left out.
 
     Returns:
         Both scores, each with one array per block, of its shape.
@@ -175,7 +177,11 @@ def curvature(
             response.
 
     Examples:
-        >>> print(wh.curvature(wh.Network([[[0.1], [0.1], [0.8]]]), [[1.0]], [[0.3, 0.4, 0.3]], selected=0))
+        >>> print(
+        ...     wh.curvature(
+        ...         wh.Network([[[0.1], [0.1], [0.8]]]), [[1.0]], [[0.3, 0.4, 0.3]], selected=0
+        ...     )
+        ... )
         A small turn through repair would lower the mean loss: coefficient -0.9271875; the driving sample's ratio 5.88 agrees.
     """
     inputs, targets = checked_data(system, inputs, targets)
@@ -218,15 +224,19 @@ def even_difference(
         targets: One row per sample, `(samples, out)`.
         step: The step, above 0.
         selected: The sample whose residual drives; None, the default, lets all of them.
-        law: What makes the scores, `rotational(...)`; `rotational()`, the exact turn through the repair of
-            the response, if left out.
+        law: What makes the scores, `rotational(...)`; `rotational()`, the exact turn through the
+            repair of the response, if left out.
 
     Returns:
         One number: below zero, the turn helps at this step.
 
     Examples:
         >>> start = wh.Network([[[0.1], [0.1], [0.8]]])
-        >>> round(float(wh.even_difference(start, [[1.0]], [[0.3, 0.4, 0.3]], selected=0, step=1e-3)) / 1e-6, 3)
+        >>> round(
+        ...     float(wh.even_difference(start, [[1.0]], [[0.3, 0.4, 0.3]], selected=0, step=1e-3))
+        ...     / 1e-6,
+        ...     3,
+        ... )
         -0.927
     """
     inputs, targets = checked_data(system, inputs, targets)

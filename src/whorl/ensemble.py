@@ -46,7 +46,13 @@ class Ensemble(Coupled):
     Examples:
         >>> nets = wh.stack([net, net])
         >>> data = [np.stack([rows, rows]) for rows in (x, y)]
-        >>> many = wh.train_many(nets, *data, policy=wh.native(0.1), schedule=[[0, 1], [2, 3]], turns=[[1, 1], [-1, 1]])
+        >>> many = wh.train_many(
+        ...     nets,
+        ...     *data,
+        ...     policy=wh.native(0.1),
+        ...     schedule=[[0, 1], [2, 3]],
+        ...     turns=[[1, 1], [-1, 1]],
+        ... )
         >>> many.completed.tolist(), many.gap.tolist()
         ([True, True], [0.0, 0.0])
     """
@@ -134,12 +140,19 @@ def train_many(
         The ends of all pairs and their ledgers.
 
     Raises:
-        ValueError: Where shapes do not fit together, or the policy cannot turn through these networks.
+        ValueError: Where shapes do not fit together, or the policy cannot turn through these
+            networks.
 
     Examples:
         >>> nets = wh.stack([net, net])
         >>> data = [np.stack([rows, rows]) for rows in (x, y)]
-        >>> many = wh.train_many(nets, *data, policy=wh.native(0.1), schedule=[[0, 1], [2, 3]], turns=[[1, 1], [-1, 1]])
+        >>> many = wh.train_many(
+        ...     nets,
+        ...     *data,
+        ...     policy=wh.native(0.1),
+        ...     schedule=[[0, 1], [2, 3]],
+        ...     turns=[[1, 1], [-1, 1]],
+        ... )
         >>> many.made.tolist()
         [2, 2]
     """

@@ -5,8 +5,8 @@ weigh each mode of $K$ by a non-negative $r(\lambda)$: the closed loop $K r(K)$ 
 and learning is a preconditioned gradient flow. `rotational` turns the residual before one of these
 laws sees it, by $T = \alpha P + \Omega C$ with a skew $C$, and so leaves that class.
 
-To write a law of your own, subclass `Law` and say what its matrix is in the coordinates of `System.basis`, or
-`SpectralLaw` and give `weight`.
+To write a law of your own, subclass `Law` and say what its matrix is in the coordinates of
+`System.basis`, or `SpectralLaw` and give `weight`.
 """
 
 from abc import abstractmethod
@@ -333,7 +333,8 @@ def spectral(r: Callable[[Array], ArrayLike]) -> Spectral:
     the spectrum.
 
     Args:
-        r: The feedback strength of every mode: a function from eigenvalues `(n,)` to as many numbers.
+        r: The feedback strength of every mode: a function from eigenvalues `(n,)` to as many
+            numbers.
 
     Returns:
         The law.
@@ -362,7 +363,8 @@ def rotational(
     Through `base=repair()`, the default, the closed loop is exactly $\alpha P + \Omega C$; this
     needs a response of full rank on the zero-sum fields. Through `leaky(mu)` it is that up to the
     leak. `skew` is the $C$ to use: `(out, out)` to turn every sample alike (the default is
-    `quarter_turn(out)` where outputs conserve mass, else a turn of pairs of directions), or `(samples * out, samples * out)` to mix samples as `sample_turn` does.
+    `quarter_turn(out)` where outputs conserve mass, else a turn of pairs of directions), or
+    `(samples * out, samples * out)` to mix samples as `sample_turn` does.
 
     Args:
         alpha: Rate at which the residual relaxes, above 0, per unit time.
@@ -374,7 +376,9 @@ def rotational(
         The law.
 
     Examples:
-        >>> loop = wh.closed_loop(wh.response(net, x, selected=0), wh.rotational(alpha=1.0, omega=2.0))
+        >>> loop = wh.closed_loop(
+        ...     wh.response(net, x, selected=0), wh.rotational(alpha=1.0, omega=2.0)
+        ... )
         >>> print(np.round(wh.certify(loop).eigenvalues, 9))
         [1.-2.j 1.+2.j]
     """

@@ -96,8 +96,8 @@ def flow(
         The system and its residuals at every time.
 
     Raises:
-        ValueError: Where the data do not fit the system, the law cannot act through a response on the way, or
-            `max_steps` do not reach the last time.
+        ValueError: Where the data do not fit the system, the law cannot act through a response on
+            the way, or `max_steps` do not reach the last time.
 
     Examples:
         >>> path = wh.flow(net, x, y, wh.repair(), [0.0, 1.0], selected=0)

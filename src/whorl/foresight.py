@@ -145,9 +145,10 @@ class Costate(Policy):
             moved = native_step(
                 self, now, view.inputs, view.targets, view.order[jnp.minimum(at, updates - 1)]
             )
-            return jax.tree.map(
-                lambda new, old: jnp.where(at < updates, new, old), moved, now
-            ), None
+            return (
+                jax.tree.map(lambda new, old: jnp.where(at < updates, new, old), moved, now),
+                None,
+            )
 
         end, _ = jax.lax.scan(body, system, jnp.arange(length, dtype=view.number.dtype))
         return mean_loss(end, view.inputs, view.targets)
@@ -166,9 +167,11 @@ class Costate(Policy):
         return (
             value,
             slope,
-            jax.jvp(jax.grad(loss), (none,), (jnp.ones_like(none),))[1]
-            if self.order == 2
-            else none,
+            (
+                jax.jvp(jax.grad(loss), (none,), (jnp.ones_like(none),))[1]
+                if self.order == 2
+                else none
+            ),
         )
 
     def decide(self, view: View) -> Decision:
@@ -234,7 +237,9 @@ def rollout(
         law: What makes the scores; `rotational(base=leaky(0.1))` if left out.
 
     Examples:
-        >>> policy = wh.rollout(0.1, horizon=18, actions=[wh.Action(), wh.Action(1.0), wh.Action(-1.0)])
+        >>> policy = wh.rollout(
+        ...     0.1, horizon=18, actions=[wh.Action(), wh.Action(1.0), wh.Action(-1.0)]
+        ... )
         >>> policy.amounts.tolist()
         [0.0, 1.0, -1.0]
     """
@@ -261,7 +266,8 @@ def costate(
     what lies between.
 
     Args:
-        scale: The step scale s of the envelope, above 0; in `train_many` one number, or one per pair.
+        scale: The step scale s of the envelope, above 0; in `train_many` one number, or one per
+            pair.
         horizon: How many updates ahead; None looks to the end of the schedule.
         omega: The largest amount of turning, at least 0.
         order: Of the Taylor polynomial in the amount, 1 or 2.

@@ -43,7 +43,10 @@ class Geometry(eqx.Module):
     Examples:
         >>> from whorl.geometry import Flat, Positive, Simplex
         >>> point, score = jnp.array([0.5, 0.3, 0.2]), jnp.array([1.0, 0.0, 0.0])
-        >>> [round(float(kind.step(point, score, 0.1).sum()), 6) for kind in (Simplex(), Positive(), Flat())]
+        >>> [
+        ...     round(float(kind.step(point, score, 0.1).sum()), 6)
+        ...     for kind in (Simplex(), Positive(), Flat())
+        ... ]
         [1.0, 1.052585, 1.1]
     """
 
@@ -303,7 +306,10 @@ class Positive(Geometry):
     Examples:
         >>> from whorl import geometry
         >>> conductance, slope = jnp.array([2.0]), jnp.array([1.0])
-        >>> [wh.Positive(law).score(conductance, slope).tolist() for law in (geometry.logarithmic, geometry.uniform)]
+        >>> [
+        ...     wh.Positive(law).score(conductance, slope).tolist()
+        ...     for law in (geometry.logarithmic, geometry.uniform)
+        ... ]
         [[2.0], [0.5]]
     """
 

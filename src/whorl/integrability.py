@@ -78,7 +78,10 @@ class Integrability(Shown, eqx.Module):
     def __str__(self) -> str:
         share = f"the rotational share of its derivative is {float(self.rotation):.6g}"
         if self.verdict == _precision.CANNOT_TELL:
-            return f"Whether this field is a gradient here cannot be told: {share}, and its round-off up to {float(self.roundoff):.3g}."
+            return (
+                f"Whether this field is a gradient here cannot be told: {share}, and its round-off"
+                f" up to {float(self.roundoff):.3g}."
+            )
         verdict = "can be a gradient" if self.closed else "is not a gradient"
         return f"This field {verdict} here: {share} (tolerance {self.tol:.3g})."
 

@@ -53,7 +53,9 @@ def terms(plus: Array, minus: Array, taken: Array, zero: Array, own: Array, othe
 
     Examples:
         >>> from whorl import ledger
-        >>> terms = ledger.terms(*(jnp.array(loss) for loss in (-3.0, -1.0, -3.0, -2.5, -2.0, -4.0)))
+        >>> terms = ledger.terms(
+        ...     *(jnp.array(loss) for loss in (-3.0, -1.0, -3.0, -2.5, -2.0, -4.0))
+        ... )
         >>> float(terms.even), float(terms.handedness), float(terms.step), float(terms.drift)
         (0.5, -1.0, -0.5, 2.0)
     """

@@ -68,7 +68,9 @@ def descending(
         >>> from whorl import optimiser
         >>> params = {"p": jnp.array([0.5, 0.3, 0.2])}
         >>> transformation = optimiser.descending(scale=0.1)
-        >>> updates, _ = transformation.update({"p": jnp.array([1.0, 0.0, 0.0])}, transformation.init(params), params)
+        >>> updates, _ = transformation.update(
+        ...     {"p": jnp.array([1.0, 0.0, 0.0])}, transformation.init(params), params
+        ... )
         >>> round(float(optax.apply_updates(params, updates)["p"].sum()), 12)
         1.0
     """
@@ -110,9 +112,15 @@ def turning(
 
     Examples:
         >>> from whorl import optimiser
-        >>> params, inputs, targets = jnp.full((3, 3), 1 / 3), jnp.array([0.6, 0.3, 0.1]), jnp.array([0.2, 0.3, 0.5])
+        >>> params, inputs, targets = (
+        ...     jnp.full((3, 3), 1 / 3),
+        ...     jnp.array([0.6, 0.3, 0.1]),
+        ...     jnp.array([0.2, 0.3, 0.5]),
+        ... )
         >>> transformation = optimiser.turning(lambda layer, flow: layer @ flow, scale=0.1)
-        >>> updates, state = transformation.update(params, transformation.init(params), params, inputs=inputs, targets=targets)
+        >>> updates, state = transformation.update(
+        ...     params, transformation.init(params), params, inputs=inputs, targets=targets
+        ... )
         >>> bool(np.allclose(updates.sum(axis=0), 0)), int(state.made)
         (True, 1)
     """

@@ -39,8 +39,17 @@ class View(eqx.Module):
 
     Examples:
         >>> from whorl import policy
-        >>> view = policy.look(wh.rotational(base=wh.leaky(0.1)), net, x, y, sample=0, turn=1, number=0)
-        >>> bool(np.isclose(view.ratio, wh.curvature(net, x, y, selected=0, law=wh.rotational(base=wh.leaky(0.1))).ratio))
+        >>> view = policy.look(
+        ...     wh.rotational(base=wh.leaky(0.1)), net, x, y, sample=0, turn=1, number=0
+        ... )
+        >>> bool(
+        ...     np.isclose(
+        ...         view.ratio,
+        ...         wh.curvature(
+        ...             net, x, y, selected=0, law=wh.rotational(base=wh.leaky(0.1))
+        ...         ).ratio,
+        ...     )
+        ... )
         True
     """
 
@@ -211,7 +220,11 @@ def envelope(scale: Array, system: System, scores: Blocks) -> Float[Array, ""]:
 
     Examples:
         >>> from whorl import policy
-        >>> float(policy.envelope(jnp.array(0.1), wh.Network([[[0.5], [0.5]]]), (jnp.array([[4.0], [0.0]]),)))
+        >>> float(
+        ...     policy.envelope(
+        ...         jnp.array(0.1), wh.Network([[[0.5], [0.5]]]), (jnp.array([[4.0], [0.0]]),)
+        ...     )
+        ... )
         0.025
     """
     return admitted(scale, system.spread(scores))
@@ -227,7 +240,9 @@ def reserved(scale: Array, omega: Array, view: View) -> Float[Array, ""]:
 
     Examples:
         >>> from whorl import policy
-        >>> view = policy.look(wh.rotational(base=wh.leaky(0.1)), net, x, y, sample=0, turn=1, number=0)
+        >>> view = policy.look(
+        ...     wh.rotational(base=wh.leaky(0.1)), net, x, y, sample=0, turn=1, number=0
+        ... )
         >>> 0 < float(policy.reserved(jnp.array(0.1), jnp.array(1.0), view)) <= 0.1
         True
     """

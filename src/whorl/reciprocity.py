@@ -1,8 +1,8 @@
 r"""The closed loop $\mathcal{R} = K\mathcal{B}$ and the certificate of what it does (Eqs. 15, 21).
 
 $\dot e = -\mathcal{R}e$. Learning is called reciprocal when $\mathcal{R}$ is symmetric on the
-identifiable fields: the range of $K$ inside those that the system can reach, the zero-sum ones where
-it conserves mass. A skew part comes from the
+identifiable fields: the range of $K$ inside those that the system can reach, the zero-sum ones
+where it conserves mass. A skew part comes from the
 boundary law or from a backward transport that does not match the forward one. It makes a loop turn
 where eigenvalues are complex; where they are real, the loop is a gradient flow in another metric,
 as $K\mathcal{B}$ is for every positive definite $\mathcal{B}$.
@@ -31,10 +31,18 @@ from whorl.verdict import Verdict
 
 SENTENCES = {
     Verdict.RECIPROCAL: "This loop is reciprocal: it follows a gradient.",
-    Verdict.GRADIENT: "This loop is not symmetric but does not turn: it follows a gradient in another metric.",
+    Verdict.GRADIENT: (
+        "This loop is not symmetric but does not turn: it follows a gradient in another metric."
+    ),
     Verdict.TURNS: "This loop is not reciprocal: it turns.",
-    Verdict.BORDERLINE: "This loop is not reciprocal, and whether it turns is borderline: its modes meet within the tolerance.",
-    Verdict.CANNOT_TELL: "Whether this loop is reciprocal cannot be told in this precision: its round-off hides its skew part.",
+    Verdict.BORDERLINE: (
+        "This loop is not reciprocal, and whether it turns is borderline: its modes meet within the"
+        " tolerance."
+    ),
+    Verdict.CANNOT_TELL: (
+        "Whether this loop is reciprocal cannot be told in this precision: its round-off hides its"
+        " skew part."
+    ),
 }
 SHOWN = 3  # turning pairs on one screen
 PROBE = 2.0**-7  # the finite residual by which a function that cannot be traced is probed
@@ -111,8 +119,8 @@ class Dissipation(Shown, eqx.Module):
 
     def __str__(self) -> str:
         return (
-            f"the loss falls by {float(self.total):.6g} per unit time, over {self.rates.size} modes "
-            f"with rates from {float(self.rates.min()):.3g} to {float(self.rates.max()):.3g}"
+            f"the loss falls by {float(self.total):.6g} per unit time, over {self.rates.size} modes"
+            f" with rates from {float(self.rates.min()):.3g} to {float(self.rates.max()):.3g}"
         )
 
 

@@ -67,7 +67,10 @@ class Spectrum(Shown, eqx.Module):
         )
 
     def __str__(self) -> str:
-        return f"rank {self.rank} of {self.eigenvalues.size} at tolerance {self.tol:g}, condition number {self.condition:.3g}"
+        return (
+            f"rank {self.rank} of {self.eigenvalues.size} at tolerance {self.tol:g}, condition"
+            f" number {self.condition:.3g}"
+        )
 
 
 class Response(Shown, eqx.Module):

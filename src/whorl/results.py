@@ -51,7 +51,10 @@ class Result(Shown, eqx.Module):
         _check.need_known("made", "ask for the status outside", self.made)
         made = np.asarray(self.made)
         if made.ndim:
-            return f"{int((made == self.scheduled).sum())} of {made.size} pairs completed {self.scheduled} updates"
+            return (
+                f"{int((made == self.scheduled).sum())} of {made.size} pairs completed"
+                f" {self.scheduled} updates"
+            )
         if int(made) == self.scheduled:
             return f"completed {int(made)} updates"
         return f"stopped before update {int(made)}: a learner would have left the interior there"

@@ -1,10 +1,10 @@
 r"""The rules that people train physical systems with, each a `Rule` as the baselines are.
 
-A rule maps a system, inputs and a residual $e$ to a velocity of the parameters. `closed_loop(system,
-inputs, rule)` probes what it makes the outputs do, and `learn` trains with it. Those below compare
-two states of a system that settles (`whorl.settling`): a free one, and one that is pushed at its
-outputs. With $S(f) = -\partial_\theta E$ of the state under the force $f$, output impedance $Z$ and
-mobility $M$:
+A rule maps a system, inputs and a residual $e$ to a velocity of the parameters.
+`closed_loop(system, inputs, rule)` probes what it makes the outputs do, and `learn` trains with it.
+Those below compare two states of a system that settles (`whorl.settling`): a free one, and one that
+is pushed at its outputs. With $S(f) = -\partial_\theta E$ of the state under the force $f$, output
+impedance $Z$ and mobility $M$:
 
 | rule | velocity at a finite nudge | in the limit | closed loop |
 |---|---|---|---|

@@ -106,7 +106,11 @@ def step(column: Column, score: Column, step: ArrayLike) -> Column:
 
     Examples:
         >>> from whorl import simplex
-        >>> print(np.round(simplex.step(jnp.array([0.5, 0.5]), jnp.array([1.0, 0.0]), np.log(3.0)), 12))
+        >>> print(
+        ...     np.round(
+        ...         simplex.step(jnp.array([0.5, 0.5]), jnp.array([1.0, 0.0]), np.log(3.0)), 12
+        ...     )
+        ... )
         [0.75 0.25]
     """
     growth = step * score

@@ -4,7 +4,8 @@ r"""What the flow $\dot e = -Re$ of a square matrix does: whether it turns, and 
 every $G = V^{-\mathsf T}PV^{-1}$ with $P > 0$ that commutes with $\Lambda$ makes $GR$ symmetric,
 and the flow descends $\frac12 e^\mathsf{T}GRe$ in the metric $G$. These $G$ form a flat or at least
 totally geodesic piece of the cone of positive definite matrices, so the one whose affine-invariant
-distance $\lVert\log G\rVert_F$ from the identity is least exists, is unique, and is found by descent.
+distance $\lVert\log G\rVert_F$ from the identity is least exists, is unique, and is found by
+descent.
 
 *How much may be believed.* Each eigenvalue is known up to its condition number times the error of
 the matrix. Eigenvalues whose discs overlap are judged together, on their invariant subspace: a
@@ -202,7 +203,11 @@ def closest_metric(frame: Matrix, shared: list[np.ndarray]) -> Matrix:
     Examples:
         >>> from whorl.spectrum import closest_metric
         >>> turned = np.array([[0.6, -0.8], [0.8, 0.6]])
-        >>> bool(np.allclose(closest_metric(turned * [2.0, 5.0], [np.array([0]), np.array([1])]), np.eye(2)))
+        >>> bool(
+        ...     np.allclose(
+        ...         closest_metric(turned * [2.0, 5.0], [np.array([0]), np.array([1])]), np.eye(2)
+        ...     )
+        ... )
         True
     """
     inverse = np.linalg.inv(frame)

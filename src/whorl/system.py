@@ -74,7 +74,10 @@ class System(Shown, eqx.Module):
         inputs, outputs = self.sizes
         count = sum(block.size for block in self.blocks)
         lines = [
-            f"{type(self).__name__}: {inputs} inputs, {outputs} outputs, {count} numbers in {self.dtype}"
+            (
+                f"{type(self).__name__}: {inputs} inputs, {outputs} outputs, {count} numbers in"
+                f" {self.dtype}"
+            )
         ]
         for number, (block, kind) in enumerate(zip(self.blocks, self.geometries, strict=True)):
             size, name = " x ".join(map(str, block.shape)), type(kind).__name__.lower()

@@ -169,7 +169,9 @@ def update(
         >>> from whorl import trajectory
         >>> zero, plus = jnp.array(0), jnp.array(1)
         >>> start, plan = trajectory.begin(net, x, y), (zero[None], plus[None])
-        >>> state, info = eqx.filter_jit(trajectory.update)(wh.adaptive(0.1), x, y, start, zero, plus, plan)
+        >>> state, info = eqx.filter_jit(trajectory.update)(
+        ...     wh.adaptive(0.1), x, y, start, zero, plus, plan
+        ... )
         >>> bool(np.isclose(info.terms.total, state.losses[0] - state.losses[1]))
         True
     """

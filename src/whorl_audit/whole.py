@@ -19,7 +19,10 @@ NOT_COVERED = (
     "the name of the folder",
     "studies that were left out together with every mention of them",
 )
-LEFT = "what figures and report.html show, and the meaning of columns: `whorl verify` makes them again, once all else holds"
+LEFT = (
+    "what figures and report.html show, and the meaning of columns: `whorl verify` makes them"
+    " again, once all else holds"
+)
 
 
 def _files(folder: Path) -> dict[str, Path]:

@@ -58,7 +58,10 @@ def parser() -> "argparse.ArgumentParser":
 
     top = Parser(
         prog="whorl",
-        description="A laboratory for conservative physical learning: does a flow network follow a gradient, or does it turn?",
+        description=(
+            "A laboratory for conservative physical learning: does a flow network follow a"
+            " gradient, or does it turn?"
+        ),
         epilog=EXIT,
     )
     top.add_argument("--version", action="version", version=_output.version())

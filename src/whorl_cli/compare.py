@@ -87,9 +87,9 @@ def _compared(first: Any, second: Any) -> list[dict[str, Any]]:
                 "first": one,
                 "second": other,
                 "difference": None if one is None or other is None else other - one,
-                "gate_differs": met.get(name) != met_too.get(name)
-                and name in met
-                and name in met_too,
+                "gate_differs": (
+                    met.get(name) != met_too.get(name) and name in met and name in met_too
+                ),
             }
         )
     return rows

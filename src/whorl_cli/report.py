@@ -68,7 +68,10 @@ def call(given: argparse.Namespace) -> int:
 def _why(failed: list[dict[str, Any]], total: int) -> str:
     first = failed[0]
     more = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
-    return f"{len(failed)} of {total} claims of the audit fail: {first['claim']} ({first['where']}){more}"
+    return (
+        f"{len(failed)} of {total} claims of the audit fail: {first['claim']}"
+        f" ({first['where']}){more}"
+    )
 
 
 def _ours(folder: Path, failed: list[dict[str, Any]]) -> bool:

@@ -77,8 +77,8 @@ def _show(rows: list[Any]) -> None:
     if rows:
         agreed = sum(row.agrees for row in rows)
         _output.line(
-            f"\n{agreed} of {len(rows)} numbers agree; those that do not are marked >. In brackets: the percentile of the "
-            "published value among",
+            f"\n{agreed} of {len(rows)} numbers agree; those that do not are marked >. In brackets:"
+            " the percentile of the published value among",
             "ours over many root seeds; inside is the central 95 %, so 1 in 20 is outside by "
             "chance.\n",
         )

@@ -2,8 +2,8 @@
 
 How many there may be, and how long each may take to say what it wants.
 
-A connection has a thread, so that one which says nothing, or a letter per second, must not keep it. A
-request's head has to be there within `HEAD` seconds and its body within `BODY`, however they are
+A connection has a thread, so that one which says nothing, or a letter per second, must not keep it.
+A request's head has to be there within `HEAD` seconds and its body within `BODY`, however they are
 cut; an answer has to be taken within `TAKE`. There are at most `CONNECTIONS` at once, `EACH` of
 them from one address, and whoever comes beyond that is told so and let go.
 """
@@ -21,8 +21,9 @@ from werkzeug.serving import ThreadedWSGIServer, WSGIRequestHandler
 HEAD, BODY, TAKE = 10.0, 60.0, 60.0  # seconds
 CONNECTIONS, EACH = 512, 256
 FULL = (
-    b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 2\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
-    b'{"busy":true,"error":"the explorer must have a connection free, but too many are open: it tries again by itself"}'
+    b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 2\r\nContent-Type:"
+    b' application/json\r\nConnection: close\r\n\r\n{"busy":true,"error":"the explorer must have a'
+    b' connection free, but too many are open: it tries again by itself"}'
 )
 
 

@@ -66,4 +66,7 @@ class Explorer:
         self.close()
 
     def _repr_html_(self) -> str:
-        return f'<iframe src="{escape(self.address)}" width="100%" height="{self.height}" style="border:0" title="whorl explorer"></iframe>'
+        return (
+            f'<iframe src="{escape(self.address)}" width="100%" height="{self.height}"'
+            ' style="border:0" title="whorl explorer"></iframe>'
+        )

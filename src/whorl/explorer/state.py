@@ -209,7 +209,8 @@ class State:
             0.0,
             10.0,
             0.1,
-            "β, how unequal the routes start: columns are softmax(β × normal numbers); 0: all alike",
+            "β, how unequal the routes start: columns are softmax(β × normal numbers); 0: all"
+            " alike",
         ),
     )
     floor: float = _setting(

@@ -5,8 +5,8 @@ elementwise work on contiguous lanes, and a program grows with the width, not wi
 with depth. Both learners of a pair are one array with a leading axis, the nonreciprocal one first.
 
 - The response is carried forward with the flow, $K_\ell = \mathrm{diag}(P d) + P (K_{\ell-1} -
-  \mathrm{diag}(d)) P^\mathsf{T}$ with $d = \rho x^2$: two products per layer, and no map from a layer
-  to the outputs.
+  \mathrm{diag}(d)) P^\mathsf{T}$ with $d = \rho
+  x^2$: two products per layer, and no map from a layer to the outputs.
 - The rows of $K$ sum to zero. Only what is off the diagonal is computed, where every term carries
   two weights of one layer and $d$ cannot drown $K$; the diagonal is minus its sum. Digits are kept
   however near a column is to a vertex, and there is no other form to switch to.

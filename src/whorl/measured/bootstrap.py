@@ -7,10 +7,10 @@ common stays in common; the design stays what it was, so no replicate is ever si
 is smaller than the noise behind it, the more so the larger the unit's leverage, and is enlarged.
 
 The skew part is a size, which noise makes larger and which cannot be below zero. Its interval holds
-every share $\delta$ that is not rejected: the loop with that share, noise added, has a share as small
-as the observed one in at least $a(\delta)$ of the replicates and as large in at least $5\,\% -
-a(\delta)$. Near zero all of the five per cent lies above, because nothing lies below; far from it
-they are shared alike.
+every share $\delta$ that is not rejected: the loop with that share, noise added, has a share as
+small as the observed one in at least $a(\delta)$ of the replicates and as large in at least
+$5\,\% - a(\delta)$. Near zero all of the five per cent lies above, because nothing lies below; far
+from it they are shared alike.
 """
 
 import itertools

@@ -4,9 +4,9 @@ $\dot F = b + \mathcal{R}e$ on the zero-sum directions that were excited.
 
 $\hat{\mathcal{R}} = CG^{-1}$ with $G = \sum w\,xx^\mathsf{T}$ and $C = \sum w\,yx^\mathsf{T}$, both
 about the means, so that a velocity that is there without any residual, $b$, does not pass for a
-loop. Its eigenvalues are decay rates (real parts) and rotation rates (imaginary parts). A direction excited less than `tol` times as strongly as the
-strongest says nothing about the loop: it is left out, of what goes in and of what comes out, and
-reported.
+loop. Its eigenvalues are decay rates (real parts) and rotation rates (imaginary parts). A direction
+excited less than `tol` times as strongly as the strongest says nothing about the loop: it is left
+out, of what goes in and of what comes out, and reported.
 """
 
 from dataclasses import dataclass

@@ -2,13 +2,13 @@ r"""Is the loop reciprocal?
 
 A test whose level does not rest on the noise being Gaussian, equal, or of known size.
 
-*The model.* $y = b + Sx$ with symmetric $S$, fitted to all measurements, leaves $e$. If the loop has
-a skew part, $e$ follows it: the score $s = \sum_u \tilde Z_u^\mathsf{T}e_u$, with $\tilde Z$ the
-directions of skew matrices freed of everything a symmetric loop and an offset can explain, is then
-larger than noise makes it.
+*The model.* $y = b + Sx$ with symmetric $S$, fitted to all measurements, leaves $e$. If the loop
+has a skew part, $e$ follows it: the score $s = \sum_u \tilde Z_u^\mathsf{T}e_u$, with $\tilde Z$
+the directions of skew matrices freed of everything a symmetric loop and an offset can explain, is
+then larger than noise makes it.
 
-*The signs.* Noise that is as likely to be $\varepsilon$ as $-\varepsilon$, unit by unit, makes other
-experiments as likely as this one. Each of them gives the units' leftovers random signs, fits
+*The signs.* Noise that is as likely to be $\varepsilon$ as $-\varepsilon$, unit by unit, makes
+other experiments as likely as this one. Each of them gives the units' leftovers random signs, fits
 $b$ and $S$ again, and takes the same statistic,
 
 $$ T = s^\mathsf{T}\bigl[(1-\lambda)\,\tfrac{\operatorname{tr}V}{p}\,1 + \lambda V\bigr]^{-1}s,

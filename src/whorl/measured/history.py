@@ -338,8 +338,13 @@ def headline(history: History) -> str:
     return {
         Verdict.RECIPROCAL: "This learner shows no sign of turning.",
         Verdict.INCONCLUSIVE: "Inconclusive: these series cannot tell whether this learner turns.",
-        Verdict.GRADIENT: "This learner follows a gradient in another metric: not reciprocal, and no mode turns.",
-        Verdict.TURNS: f"This learner turns, at {max(rate.estimate for rate in rates):.2g} {words.turn_unit(history.time_unit)}.",
+        Verdict.GRADIENT: (
+            "This learner follows a gradient in another metric: not reciprocal, and no mode turns."
+        ),
+        Verdict.TURNS: (
+            f"This learner turns, at {max(rate.estimate for rate in rates):.2g}"
+            f" {words.turn_unit(history.time_unit)}."
+        ),
     }.get(phase.verdict, "This learner is not reciprocal, and whether it turns is borderline.")
 
 
@@ -371,20 +376,28 @@ def details(history: History, phase: Phase) -> list[tuple[str, str]]:
     lines = [
         (
             "reciprocal",
-            f"p = {phase.p:.2g}; real eigenvalues p = {phase.turning.real:.2g}, complex p = {phase.turning.complex:.2g}",
+            (
+                f"p = {phase.p:.2g}; real eigenvalues p = {phase.turning.real:.2g}, complex p ="
+                f" {phase.turning.complex:.2g}"
+            ),
         ),
         ("skew part", f"{words.ranged(phase.intervals.skewness)} of the loop"),
         ("decay", " and ".join(words.ranged(one) for one in decays[:4]) + f" per {unit}"),
         (
             "rotation",
-            f"{words.ranged(fastest)} {words.turn_unit(unit)}; half a cycle per step would be "
-            f"{np.pi / np.median(given.gap):.3g}"
-            if fastest.estimate > 0
-            else "none in the estimate",
+            (
+                f"{words.ranged(fastest)} {words.turn_unit(unit)}; half a cycle per step would be "
+                f"{np.pi / np.median(given.gap):.3g}"
+                if fastest.estimate > 0
+                else "none in the estimate"
+            ),
         ),
         (
             "measured",
-            f"{len(given.now)} steps of {np.median(given.gap):.3g} {unit}, {even}, in {given.units} independent stretches",
+            (
+                f"{len(given.now)} steps of {np.median(given.gap):.3g} {unit}, {even}, in"
+                f" {given.units} independent stretches"
+            ),
         ),
     ]
     if phase.power is not None:
@@ -408,7 +421,10 @@ def _arrow(arrow: Arrow, unit: str) -> list[tuple[str, str]]:
     lines = [
         (
             "balance",
-            f"detailed balance {'is rejected' if arrow.p <= 0.05 else 'is not rejected'}: p = {arrow.p:.2g}",
+            (
+                f"detailed balance {'is rejected' if arrow.p <= 0.05 else 'is not rejected'}: p ="
+                f" {arrow.p:.2g}"
+            ),
         )
     ]
     top = int(np.argmax(np.abs(arrow.area)))
@@ -427,7 +443,10 @@ def _areas(history: History) -> str:
     sizes = np.array([one.estimate for one in history.areas])
     wide = stats.t.ppf(0.975, len(sizes) - 1) * sizes.std(ddof=1) / np.sqrt(len(sizes))
     mean = float(sizes.mean())
-    return f"{words.ranged(Interval(mean, mean - wide, mean + wide))} per cycle, over {len(sizes)} cycles"
+    return (
+        f"{words.ranged(Interval(mean, mean - wide, mean + wide))} per cycle, over {len(sizes)}"
+        " cycles"
+    )
 
 
 def _numbers(phase: Phase) -> dict[str, Any]:
@@ -450,12 +469,14 @@ def _numbers(phase: Phase) -> dict[str, Any]:
         "units": course.steps.units,
         "aliased": phase.aliased,
         "effects": phase.effects,
-        "arrow": None
-        if arrow is None
-        else {
-            "p": arrow.p,
-            "area": arrow.area.tolist(),
-            "spread": arrow.spread.tolist(),
-            "entropy": words.three(arrow.entropy) if arrow.entropy else None,
-        },
+        "arrow": (
+            None
+            if arrow is None
+            else {
+                "p": arrow.p,
+                "area": arrow.area.tolist(),
+                "spread": arrow.spread.tolist(),
+                "entropy": words.three(arrow.entropy) if arrow.entropy else None,
+            }
+        ),
     }

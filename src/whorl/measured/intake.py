@@ -1,8 +1,8 @@
 r"""The door: rows of numbers in, checked and in zero-sum coordinates, one record a loop out.
 
 Rows that carry several samples at once (`(rows, samples, outputs)`) tell about one joint loop over
-all of them. Rows that carry one sample each tell about one loop per sample, and the loops are judged
-together.
+all of them. Rows that carry one sample each tell about one loop per sample, and the loops are
+judged together.
 """
 
 from collections.abc import Mapping
@@ -138,7 +138,8 @@ class Intake:
             if bad is not None:
                 row = int(np.arange(len(flat))[where][bad])
                 raise TableError(
-                    f"repeats must be sorted within each sample, but {rows.repeat[row]:g} comes after a larger one"  # pyright: ignore[reportOptionalSubscript]
+                    f"repeats must be sorted within each sample, but {rows.repeat[row]:g} comes"
+                    " after a larger one"  # pyright: ignore[reportOptionalSubscript]
                     ": sort the table by sample, then by repeat",
                     row=first + row,
                     column="repeat",

@@ -10,8 +10,8 @@ out the innovations: what each sample adds to what all samples before it foretol
 of a stretch starts it, with nothing known of the state before. A relaxation is the case Q = 0, in
 which this is least squares; a stationary run has both.
 
-The scores of the innovations are uncorrelated from step to step whatever the noise of each, so their
-own scatter, and not only the model's, tells how far the estimate may be off.
+The scores of the innovations are uncorrelated from step to step whatever the noise of each, so
+their own scatter, and not only the model's, tells how far the estimate may be off.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,15 +1,15 @@
 r"""What could pass for a loop and is none: an offset, a memory of the row before, a drift.
 
-*Seen.* Each is a regressor beside what was applied. Its coefficients are tested with random signs of
-the units, after a fit without it.
+*Seen.* Each is a regressor beside what was applied. Its coefficients are tested with random signs
+of the units, after a fit without it.
 
 *Possible.* If each row holds a share $c$ of the answer to the row before, the fit finds
-$\mathcal{R}(1 + cA)$ with $A$ the regression of one row's residual on the next one's, and a symmetric
-$\mathcal{R}$ seems to turn unless $A$ is symmetric in its eyes. A drift $g$ within a repeat adds
-$ga^\mathsf{T}$, with $a$ the regression of the place in the repeat on the residual. Where every
-repeat has the same order, neither can be told from a turn, and the smallest memory and drift that
-would explain the skew part are worked out instead. In a balanced order $A$ is close to a multiple of
-the identity and $a$ is zero.
+$\mathcal{R}(1 + cA)$ with $A$ the regression of one row's residual on the next one's, and a
+symmetric $\mathcal{R}$ seems to turn unless $A$ is symmetric in its eyes. A drift $g$ within a
+repeat adds $ga^\mathsf{T}$, with $a$ the regression of the place in the repeat on the residual.
+Where every repeat has the same order, neither can be told from a turn, and the smallest memory and
+drift that would explain the skew part are worked out instead. In a balanced order $A$ is close to a
+multiple of the identity and $a$ is zero.
 """
 
 from collections.abc import Mapping

@@ -20,7 +20,10 @@ PAPER = (8.27, 11.69)  # inches
 
 # The page asks nothing of any network and runs nothing, whatever name from a table should ever find
 # its way into it.
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action"
+    " 'none'"
+)
 SPIRAL = (
     "of size one decays to the cross. The solid line is the fitted loop, thin lines are replicates."
 )
@@ -63,7 +66,9 @@ def write(finding: Found, path: str | Path) -> Path:
 
     Examples:
         >>> from whorl import measured
-        >>> measured.write(measured.judge(measured.read("examples/measurements.csv")), folder / "verdict.html").name
+        >>> measured.write(
+        ...     measured.judge(measured.read("examples/measurements.csv")), folder / "verdict.html"
+        ... ).name
         'verdict.html'
     """
     target = Path(path)
@@ -143,7 +148,10 @@ def _panels(finding: Found) -> list[Panel]:
     panels: list[Panel] = [
         (
             "The data",
-            "Every measured velocity over what was applied to the same output, one mark per output.",
+            (
+                "Every measured velocity over what was applied to the same output, one mark per"
+                " output."
+            ),
             (1, 1),
             lambda axes: figures.raw(axes, loop, samples, outputs),
         ),

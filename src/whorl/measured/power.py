@@ -1,10 +1,10 @@
 r"""How small a turn would this experiment have seen, and how many repeats would a smaller one take?
 
-Experiments are drawn as the test draws them, with random signs of the enlarged leftovers, and a skew
-part of a given size is added to every unit. The power is the share of them whose statistic exceeds
-what the noise alone reaches in one case of twenty. If the whole series of measurements is run $k$
-times, what the skew part adds is $\sqrt{k}$ times as large against the same noise. The turn is drawn
-in all directions, because nobody knows in which plane it will be.
+Experiments are drawn as the test draws them, with random signs of the enlarged leftovers, and a
+skew part of a given size is added to every unit. The power is the share of them whose statistic
+exceeds what the noise alone reaches in one case of twenty. If the whole series of measurements is
+run $k$ times, what the skew part adds is $\sqrt{k}$ times as large against the same noise. The turn
+is drawn in all directions, because nobody knows in which plane it will be.
 """
 
 from collections.abc import Callable

@@ -361,7 +361,10 @@ class _Pattern:
 
 
 def _short(lines: int) -> str:
-    return f"every measurement must have {lines} lines, as the first one has, but one ends too early or too late"
+    return (
+        f"every measurement must have {lines} lines, as the first one has, but one ends too early"
+        " or too late"
+    )
 
 
 def _scale(time_scale: float) -> float:

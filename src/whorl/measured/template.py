@@ -2,9 +2,9 @@
 
 Each residual raises or lowers one output against all others. A repeat begins with a centre point,
 where nothing is applied, and then applies one residual per output. Two repeats have the same order,
-once forwards and once backwards, so that neither a drift nor a memory of the row before is skew; the
-next two begin elsewhere in a sequence in which every residual follows every other one (Williams,
-1949), with the opposite sign, so that what bends is not taken for an offset.
+once forwards and once backwards, so that neither a drift nor a memory of the row before is skew;
+the next two begin elsewhere in a sequence in which every residual follows every other one
+(Williams, 1949), with the opposite sign, so that what bends is not taken for an offset.
 """
 
 import io

@@ -6,17 +6,18 @@ meets, the matrix acts on the plane of the pair as
 $$ m + \begin{pmatrix} p & q - w \\ q + w & -p \end{pmatrix}, \qquad
 \tfrac14(\lambda_1-\lambda_2)^2 = p^2 + q^2 - w^2, $$
 
-so that the pair turns inside the cone $w^2 > p^2 + q^2$ and decays straight outside it. The estimate
-of $(p, q, w)$ is linear in the noise, whose scatter the units tell. The test is the distance of
-the estimate from the cone, in units of that scatter, against Student's t: it does not depend on the
-coordinates chosen in the plane, it reaches its level where the truth lies on the cone, and inside
-either region it errs on the safe side.
+so that the pair turns inside the cone $w^2 > p^2 + q^2$ and decays straight outside it. The
+estimate of $(p, q, w)$ is linear in the noise, whose scatter the units tell. The test is the
+distance of the estimate from the cone, in units of that scatter, against Student's t: it does not
+depend on the coordinates chosen in the plane, it reaches its level where the truth lies on the
+cone, and inside either region it errs on the safe side.
 
-Where a third eigenvalue is so near that the three cannot be told apart, the pair's plane is not known
-well enough for that. The three are then judged together: of their block M, freed of its trace, the
-coefficients of $\lambda^3 - a\lambda - b$, $a = \frac12\operatorname{tr}M^2$ and $b = \det M$, are smooth
-in the noise, and all three are real inside the cusp $27b^2 \le 4a^3$. The distance from the cusp, as
-that of two numbers (Fisher's F), errs on the safe side. Four and more that meet are not covered.
+Where a third eigenvalue is so near that the three cannot be told apart, the pair's plane is not
+known well enough for that. The three are then judged together: of their block M, freed of its
+trace, the coefficients of $\lambda^3 - a\lambda - b$, $a = \frac12\operatorname{tr}M^2$ and
+$b = \det M$, are smooth in the noise, and all three are real inside the cusp $27b^2 \le 4a^3$. The
+distance from the cusp, as that of two numbers (Fisher's F), errs on the safe side. Four and more
+that meet are not covered.
 
 That a loop turns is found when one pair is inside its cone; that it is a gradient flow in another
 metric when every pair is outside; between, nothing is said.

@@ -73,9 +73,15 @@ def subject(finding: Finding) -> str:
 def reason(finding: Finding) -> str:
     """What the verdict rests on."""
     if not finding.can_turn:
-        return "There is nothing to test. Drive several samples together to see whether they turn into each other."
+        return (
+            "There is nothing to test. Drive several samples together to see whether they turn into"
+            " each other."
+        )
     if finding.p <= finding.alpha:
-        rejected = f"That it is reciprocal is rejected: p = {finding.p:.2g}, below the limit {finding.alpha:g}."
+        rejected = (
+            f"That it is reciprocal is rejected: p = {finding.p:.2g}, below the limit"
+            f" {finding.alpha:g}."
+        )
         return f"{rejected} {_spectrum(finding)}"
     reach = finding.leading.power
     if finding.verdict == Verdict.INCONCLUSIVE and reach is not None:
@@ -87,7 +93,10 @@ def reason(finding: Finding) -> str:
         if reach
         else ""
     )
-    return f"That it is reciprocal is not rejected: p = {finding.p:.2g}, above the limit {finding.alpha:g}.{seen}"
+    return (
+        f"That it is reciprocal is not rejected: p = {finding.p:.2g}, above the limit"
+        f" {finding.alpha:g}.{seen}"
+    )
 
 
 def _spectrum(finding: Finding) -> str:
@@ -97,7 +106,10 @@ def _spectrum(finding: Finding) -> str:
         amount, what = min(
             (loop.order.memory, "memory of the row before"), (loop.order.drift, "drift per repeat")
         )
-        return f"But a {what} of {amount:.1%} would explain it: apply the residuals in a balanced order."
+        return (
+            f"But a {what} of {amount:.1%} would explain it: apply the residuals in a balanced"
+            " order."
+        )
     assert loop.turning is not None
     if finding.verdict == Verdict.TURNS:
         return f"So is that its modes decay straight: p = {loop.turning.real:.2g}."
@@ -122,9 +134,11 @@ def details(finding: Finding, loop: Loop) -> list[tuple[str, str]]:
         ("index", f"{ranged(spans.index)}; 1 is reciprocal, 0 only turns"),
         (
             "rotation",
-            f"{ranged(loop.rotation)} {turn_unit(unit)}"
-            if loop.rotation
-            else "none in the estimate",
+            (
+                f"{ranged(loop.rotation)} {turn_unit(unit)}"
+                if loop.rotation
+                else "none in the estimate"
+            ),
         ),
         (
             "decay",
@@ -230,8 +244,8 @@ def _worries(finding: Finding, loop: Loop) -> list[str]:
     if "offset" in seen:
         size = np.linalg.norm(fit.offset)
         said.append(
-            f"the outputs move at {size:.2g} without any residual (p = {loop.order.p['offset']:.2g}); "
-            "the offset was fitted and taken out"
+            f"the outputs move at {size:.2g} without any residual (p ="
+            f" {loop.order.p['offset']:.2g}); the offset was fitted and taken out"
         )
     for name, what in (
         ("memory", "remember the row before"),
@@ -289,7 +303,10 @@ def _samples(finding: Finding) -> list[str]:
 def _measured(finding: Finding, loop: Loop) -> str:
     joint = f" of {finding.samples} samples together" if finding.samples > 1 else ""
     repeats = f" in {loop.record.repeats} repeats" if loop.record.repeats else ""
-    span = f"{loop.fit.rank} of {len(loop.fit.basis)} directions excited, condition {loop.fit.condition:.2g}"
+    span = (
+        f"{loop.fit.rank} of {len(loop.fit.basis)} directions excited, condition"
+        f" {loop.fit.condition:.2g}"
+    )
     return f"{loop.record.rows} measurements of {finding.outputs} outputs{joint}{repeats}; {span}"
 
 
@@ -301,9 +318,11 @@ def _mass(loop: Loop, alpha: float, tried: int) -> str:
     return (
         f"NOT conserved: outputs gain or lose with what is applied; {size}"
         if 1 - (1 - mass.p) ** tried <= alpha
-        else f"conserved within the noise; {size}"
-        if mass.share < BLURRED
-        else f"cannot be told: the noise hides it; {size}"
+        else (
+            f"conserved within the noise; {size}"
+            if mass.share < BLURRED
+            else f"cannot be told: the noise hides it; {size}"
+        )
     )
 
 
@@ -311,7 +330,10 @@ def _test(loop: Loop) -> str:
     test = loop.test
     assert test is not None
     units = "repeats" if loop.record.by_repeat else "measurements"
-    return f"random signs of {test.units} {units}, {test.draws} experiments; offset and symmetric part fitted"
+    return (
+        f"random signs of {test.units} {units}, {test.draws} experiments; offset and symmetric part"
+        " fitted"
+    )
 
 
 def powerful(reach: Power, repeats: int) -> str:

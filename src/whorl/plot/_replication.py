@@ -40,7 +40,9 @@ def forest(
         The axes that were given, or the new figure.
 
     Examples:
-        >>> figure = wh.plot.forest({"gap": 0.1}, {"gap": np.random.default_rng(0).normal(size=100)})
+        >>> figure = wh.plot.forest(
+        ...     {"gap": 0.1}, {"gap": np.random.default_rng(0).normal(size=100)}
+        ... )
     """
     if not published:
         raise ValueError("published must hold at least one value, but it is empty")

@@ -22,7 +22,8 @@ def spectrum(
     tol: float = 1e-10,
     ax: "Axes | None" = None,
 ) -> Drawn:
-    """Draw the eigenvalues of K on the fields that can be reached, relative to the largest, by depth.
+    """Draw the eigenvalues of K on the fields that can be reached, relative to the largest, by
+    depth.
 
     Args:
         responses: One response or several, or the table `responses` of a structural study.

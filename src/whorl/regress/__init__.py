@@ -2,8 +2,8 @@ r"""Composition regression: where did each share go?
 
 One layer of a flow network is the transition matrix that ecologists, geologists, election
 researchers and marketing people estimate. `FlowRegressor` fits it, exactly; `bootstrap`,
-`permutation` and `compare` say how far it can be trusted; `ecological` goes on to the inner cells of
-every unit; `draw` shows it, and `page` writes all of it into one file.
+`permutation` and `compare` say how far it can be trusted; `ecological` goes on to the inner cells
+of every unit; `draw` shows it, and `page` writes all of it into one file.
 
     from whorl.regress import FlowRegressor
     model = FlowRegressor(loss="kl").fit(before, after)

@@ -15,8 +15,8 @@ a group does may depend on who lives around it. With $x_{uc}$ the share of group
 $$ P^{(u)}_{ij} = \sum_c x_{uc} M_{ijc}, \qquad q_u = P^{(u)} x_u = \sum_{jc} M_{ijc} \, x_{uj} x_{uc}, $$
 
 which is a one-layer fit again, with products of two shares for inputs, and a prior that draws every
-$M_{\cdot jc}$ to column $j$ of the common matrix. Its weight was chosen on 212 precincts whose inner
-cells are known (docs/tutorials/composition.md says what came of it elsewhere).
+$M_{\cdot jc}$ to column $j$ of the common matrix. Its weight was chosen on 212 precincts whose
+inner cells are known (docs/tutorials/composition.md says what came of it elsewhere).
 
 The field's measure of error is the share of the mass that is in the wrong cell (`misallocated`).
 """
@@ -61,9 +61,10 @@ def margins(X: Any, y: Any, share: float = 0.01) -> tuple[Units, Units]:
             f"X and y must have the same total in every unit to within {share:g}, but unit {where} "
             f"has {totals[where]:g} and {others[where]:g}"
         )
-    return before, after * np.divide(totals, others, out=np.zeros_like(totals), where=others > 0)[
-        :, None
-    ]
+    return (
+        before,
+        after * np.divide(totals, others, out=np.zeros_like(totals), where=others > 0)[:, None],
+    )
 
 
 def bounds(X: Any, y: Any, share: float = 0.01) -> tuple[Cells, Cells]:

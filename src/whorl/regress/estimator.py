@@ -70,6 +70,7 @@ if TYPE_CHECKING:
 
     class MultiOutputMixin:
         """Several targets."""
+
 else:
     from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
@@ -431,7 +432,10 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _warn(self, tol: float) -> None:
         if self.gap_ > max(tol, CERTAIN):
-            told = f"the fit has not converged after {self.n_iter_} steps: its loss may be {self.gap_:.1e} above the optimum"
+            told = (
+                f"the fit has not converged after {self.n_iter_} steps: its loss may be"
+                f" {self.gap_:.1e} above the optimum"
+            )
             warnings.warn(f"{told}; raise max_iter or tol", ConvergenceWarning, stacklevel=4)
 
     def _describe(self, inputs: Rows, targets: Rows, weights: np.ndarray) -> None:
@@ -479,7 +483,10 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 if self.full_batch
                 else "raise epochs, lower scale or set full_batch=True"
             )
-            told = f"the fit has not converged after {result.made} updates: one more gradient step promises {promised:.1e} of R squared"
+            told = (
+                f"the fit has not converged after {result.made} updates: one more gradient step"
+                f" promises {promised:.1e} of R squared"
+            )
             warnings.warn(f"{told}; {advice}", ConvergenceWarning, stacklevel=3)
         self.n_iter_, self.gap_, self.loss_path_ = int(result.made), float("nan"), np.array([])
 
@@ -500,8 +507,8 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         if isinstance(learner, Policy):
             if self.full_batch:
                 raise ValueError(
-                    f"full_batch must be False for the learner {_check.shown(self.learner)}, which turns one "
-                    "sample, but it is True"
+                    f"full_batch must be False for the learner {_check.shown(self.learner)}, which"
+                    " turns one sample, but it is True"
                 )
             return train(
                 net, inputs, targets, policy=learner, epochs=self.epochs, seed=seed, record=False

@@ -13,7 +13,10 @@ from whorl.regress.estimator import FlowRegressor
 from whorl.regress.resample import Permuted
 from whorl.regress.words import labels, sentence, summary
 
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action"
+    " 'none'"
+)
 
 
 def write(

@@ -96,7 +96,8 @@ def summary(model: Any) -> str:
         lines.append(f"deviance {deviance:.6g} of {null:.6g} without X: {explained:.1%} explained")
     else:
         lines.append(
-            f"mean loss {model.loss_:.6g} of {model.null_loss_:.6g} without X: {explained:.1%} explained"
+            f"mean loss {model.loss_:.6g} of {model.null_loss_:.6g} without X: {explained:.1%}"
+            " explained"
         )
     if np.isfinite(model.gap_):
         lines.append(f"at most {model.gap_:.1e} above the optimum, after {model.n_iter_} steps")

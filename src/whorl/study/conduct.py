@@ -154,7 +154,8 @@ def _studies(
     names = [design.name for design, _ in found]
     if not names or len({*names}) < len(names):
         raise ValueError(
-            f"designs must be studies with different names, but they are {', '.join(names) or 'none'}"
+            "designs must be studies with different names, but they are"
+            f" {', '.join(names) or 'none'}"
         )
     if locks is None:
         return found

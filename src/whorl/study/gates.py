@@ -26,7 +26,9 @@ def evaluate(gate: Gate, statistics: dict[str, float]) -> dict[str, Any]:
     Examples:
         >>> from whorl.study import gates
         >>> from whorl.study.design import Gate
-        >>> gates.evaluate(Gate("few errors", "errors", "<", 10.0, "own"), {"errors": 3.0})["passed"]
+        >>> gates.evaluate(Gate("few errors", "errors", "<", 10.0, "own"), {"errors": 3.0})[
+        ...     "passed"
+        ... ]
         True
     """
     value = statistics.get(gate.statistic)

@@ -92,7 +92,10 @@ def meaning(source: str) -> str:
 
     Examples:
         >>> from whorl.study import lock
-        >>> lock.meaning("x = 1  # one") == lock.meaning("x=1"), lock.meaning("x = 1") == lock.meaning("x = 2")
+        >>> (
+        ...     lock.meaning("x = 1  # one") == lock.meaning("x=1"),
+        ...     lock.meaning("x = 1") == lock.meaning("x = 2"),
+        ... )
         (True, False)
     """
     text = json.dumps(_shape(ast.parse(source)), separators=(",", ":"))

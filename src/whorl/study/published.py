@@ -103,7 +103,11 @@ def compare(number: Number, value: float | None) -> Comparison:
 
     Examples:
         >>> from whorl.study import published
-        >>> number = next(number for number in published.numbers() if number.statistic == "coefficient.negative")
+        >>> number = next(
+        ...     number
+        ...     for number in published.numbers()
+        ...     if number.statistic == "coefficient.negative"
+        ... )
         >>> published.compare(number, -0.9271875).verdict
         'equal'
     """

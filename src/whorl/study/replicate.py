@@ -95,7 +95,9 @@ def replicate(
 
     Examples:
         >>> from whorl.study import design, replicate
-        >>> table = replicate.replicate(design.shipped("threshold"), [1, 2], folder / "seeds.parquet", quick=True)
+        >>> table = replicate.replicate(
+        ...     design.shipped("threshold"), [1, 2], folder / "seeds.parquet", quick=True
+        ... )
         >>> table.column_names
         ['seed', 'statistic', 'value']
     """
@@ -227,7 +229,9 @@ def summary(table: pa.Table) -> dict[str, tuple[float, float, float]]:
     Examples:
         >>> import pyarrow as pa
         >>> from whorl.study import replicate
-        >>> replicate.summary(pa.table({"seed": [1, 2, 3], "statistic": ["auc"] * 3, "value": [0.9, 0.9, 0.9]}))
+        >>> replicate.summary(
+        ...     pa.table({"seed": [1, 2, 3], "statistic": ["auc"] * 3, "value": [0.9, 0.9, 0.9]})
+        ... )
         {'auc': (0.9, 0.9, 0.9)}
     """
     names, values = np.asarray(table["statistic"].to_pylist()), table["value"].to_numpy()

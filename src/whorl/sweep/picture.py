@@ -29,7 +29,9 @@ def picture(folder: Path | str, *, ax: "Axes | None" = None) -> Drawn:
 
     Examples:
         >>> from whorl import sweep
-        >>> design = sweep.parse(b"name = 'few'\ntitle = 'few'\ndesign = 'grid'\nseed = 1\nchunk = 64\nschedule.epochs = 1")
+        >>> design = sweep.parse(
+        ...     b"name = 'few'\ntitle = 'few'\ndesign = 'grid'\nseed = 1\nchunk = 64\nschedule.epochs = 1"
+        ... )
         >>> result = sweep.sweep(design, folder / "few")
         >>> figure = sweep.picture(folder / "few")
     """

@@ -23,7 +23,9 @@ class Result(Shown):
 
     Examples:
         >>> from whorl import sweep
-        >>> design = sweep.parse(b"name = 'few'\ntitle = 'few'\ndesign = 'grid'\nseed = 1\nchunk = 64\nschedule.epochs = 1")
+        >>> design = sweep.parse(
+        ...     b"name = 'few'\ntitle = 'few'\ndesign = 'grid'\nseed = 1\nchunk = 64\nschedule.epochs = 1"
+        ... )
         >>> result = sweep.sweep(design, folder / "few")
         >>> result.shards, result.failed
         (1, 0)
@@ -72,7 +74,9 @@ def sweep(
 
     Examples:
         >>> from whorl import sweep
-        >>> design = sweep.parse(b"name = 'few'\ntitle = 'few'\ndesign = 'grid'\nseed = 1\nchunk = 64\nschedule.epochs = 1")
+        >>> design = sweep.parse(
+        ...     b"name = 'few'\ntitle = 'few'\ndesign = 'grid'\nseed = 1\nchunk = 64\nschedule.epochs = 1"
+        ... )
         >>> sweep.sweep(design, folder / "few").cases
         1
     """
@@ -110,7 +114,10 @@ def share(plan: Plan, memory: int | None, workers: int) -> int | None:
     least = plan.design.chunk * max(case_bytes(shape, plan.updates(shape)) for shape in plan.shapes)
     if left < least:
         need = (PROCESS + least) * workers
-        rule = f"memory must be at least {need / 1e9:.2g} GB for {workers} worker{'s' * (workers > 1)} on this design"
+        rule = (
+            f"memory must be at least {need / 1e9:.2g} GB for {workers} worker{'s' * (workers > 1)}"
+            " on this design"
+        )
         raise ValueError(f"{rule}, but it is {memory / 1e9:.2g} GB")
     return left
 

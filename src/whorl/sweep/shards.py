@@ -28,7 +28,9 @@ NAME = re.compile(r"(\d{8,})-([0-9a-f]{64})\.parquet")
 TYPES = {str: pa.string(), int: pa.int64(), float: pa.float64()}
 MEANING = {
     "case": "number of the case",
-    "trial": "number of the trial; cases of a grid with one trial share task, logits, order and turns",
+    "trial": (
+        "number of the trial; cases of a grid with one trial share task, logits, order and turns"
+    ),
     "flip": "0: turns as drawn, 1: all reversed",
     "start": "mean loss before the first update",
     "final": "mean loss of the nonreciprocal learner after the last update",
@@ -85,9 +87,11 @@ def table(design: Sweep, cases: Cases, rows: Rows) -> pa.Table:
     columns |= {"made": rows["made"], "failed": bad, "reason": rows["reason"]}
     columns_of = fields(design)
     arrays = [
-        pa.array(rows[f.name], f.type, mask=bad)
-        if f.name in NUMBERS
-        else pa.array(_plain(columns[f.name]), f.type)
+        (
+            pa.array(rows[f.name], f.type, mask=bad)
+            if f.name in NUMBERS
+            else pa.array(_plain(columns[f.name]), f.type)
+        )
         for f in columns_of
     ]
     return pa.Table.from_arrays(
@@ -241,7 +245,10 @@ def _set_aside(path: Path, why: str) -> None:
     """
     with contextlib.suppress(FileNotFoundError):
         aside = path.rename(path.with_name(f"{path.name}.damaged"))
-        words = f"{path} must be a whole shard, but {why}: it is computed again, and the file is now {aside.name}"
+        words = (
+            f"{path} must be a whole shard, but {why}: it is computed again, and the file is now"
+            f" {aside.name}"
+        )
         warnings.warn(words, RuntimeWarning, stacklevel=2)
 
 

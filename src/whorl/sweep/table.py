@@ -24,7 +24,9 @@ def scan(folder: Path | str) -> "polars.LazyFrame":
 
     Examples:
         >>> from whorl import sweep
-        >>> design = sweep.parse(b"name = 'few'\ntitle = 'few'\ndesign = 'grid'\nseed = 1\nchunk = 64\nschedule.epochs = 1")
+        >>> design = sweep.parse(
+        ...     b"name = 'few'\ntitle = 'few'\ndesign = 'grid'\nseed = 1\nchunk = 64\nschedule.epochs = 1"
+        ... )
         >>> result = sweep.sweep(design, folder / "few")
         >>> sweep.scan(folder / "few").select("gap").collect().shape
         (1, 1)
@@ -52,7 +54,9 @@ def conditions(folder: Path | str) -> "polars.DataFrame":
 
     Examples:
         >>> from whorl import sweep
-        >>> design = sweep.parse(b"name = 'few'\ntitle = 'few'\ndesign = 'grid'\nseed = 1\nchunk = 64\nschedule.epochs = 1")
+        >>> design = sweep.parse(
+        ...     b"name = 'few'\ntitle = 'few'\ndesign = 'grid'\nseed = 1\nchunk = 64\nschedule.epochs = 1"
+        ... )
         >>> result = sweep.sweep(design, folder / "few")
         >>> sweep.conditions(folder / "few")["cases"].to_list()
         [1]
@@ -85,7 +89,9 @@ def export(folder: Path | str, path: Path | str) -> None:
 
     Examples:
         >>> from whorl import sweep
-        >>> design = sweep.parse(b"name = 'few'\ntitle = 'few'\ndesign = 'grid'\nseed = 1\nchunk = 64\nschedule.epochs = 1")
+        >>> design = sweep.parse(
+        ...     b"name = 'few'\ntitle = 'few'\ndesign = 'grid'\nseed = 1\nchunk = 64\nschedule.epochs = 1"
+        ... )
         >>> result = sweep.sweep(design, folder / "few")
         >>> sweep.export(folder / "few", folder / "all.parquet")
     """

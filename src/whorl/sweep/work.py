@@ -24,7 +24,9 @@ class Report:
 
     Examples:
         >>> from whorl import sweep
-        >>> design = sweep.parse(b"name = 'few'\ntitle = 'few'\ndesign = 'grid'\nseed = 1\nchunk = 64\nschedule.epochs = 1")
+        >>> design = sweep.parse(
+        ...     b"name = 'few'\ntitle = 'few'\ndesign = 'grid'\nseed = 1\nchunk = 64\nschedule.epochs = 1"
+        ... )
         >>> reports = []
         >>> result = sweep.sweep(design, folder / "few", progress=reports.append)
         >>> [(report.cases, report.failed) for report in reports]

@@ -1,9 +1,10 @@
 r"""Circuits: conductances on the edges of any graph, and nonlinear elements among them.
 
-A current $i = g\,\varphi(u)$ flows through every edge, where $u$ is its voltage drop and $g > 0$ its
-conductance, the trainable parameter. A resistor has $\varphi(u) = u$; other elements have a rising
-$\varphi$ of their own with $\varphi(0) = 0$. Kirchhoff's laws make the co-content
-$\Theta = \sum g\,\Phi(u)$, with $\Phi' = \varphi$, stationary: for resistors, half the dissipated power.
+A current $i = g\,\varphi(u)$ flows through every edge, where $u$ is its voltage drop and $g > 0$
+its conductance, the trainable parameter. A resistor has $\varphi(u) = u$; other elements have a
+rising $\varphi$ of their own with $\varphi(0) = 0$. Kirchhoff's laws make the co-content
+$\Theta = \sum g\,\Phi(u)$, with $\Phi' = \varphi$, stationary: for resistors, half the dissipated
+power.
 
 | drive | inputs | read | outputs | the force that pushes an output |
 |---|---|---|---|---|
@@ -80,8 +81,8 @@ class Characteristic(Element):
 
 
 class Diode(Element):
-    r"""Shockley's law $\varphi(u) = v\,(e^{u/v} - 1)$, $v$ being `thermal`, the thermal voltage times
-    the ideality.
+    r"""Shockley's law $\varphi(u) = v\,(e^{u/v} - 1)$, $v$ being `thermal`, the thermal voltage
+    times the ideality.
 
     The conductance of its edge is that at zero drop: the saturation current is $g v$. Current flows
     from the first node of the edge to the second. Behind 60 thermal voltages (1.55 V at 27 degrees
@@ -139,8 +140,9 @@ class Circuit(Settling):
     Raises:
         ValueError: Where a node is not joined to a node of known voltage, or a value does not fit.
 
-    Voltages of a part that hangs on weak edges keep fewer digits, by the ratio of the strongest edge
-    there to the weakest that leads out of it. `response` refuses a circuit that keeps less than two.
+    Voltages of a part that hangs on weak edges keep fewer digits, by the ratio of the strongest
+    edge there to the weakest that leads out of it. `response` refuses a circuit that keeps less
+    than two.
 
     Examples:
         >>> divider = wh.Circuit([[0, 1], [1, 2]], [1.0, 3.0], sources=[0], outputs=[1], ground=[2])
@@ -399,7 +401,9 @@ class Circuit(Settling):
 
         Examples:
             >>> import networkx as nx
-            >>> ladder = wh.Circuit.from_networkx(nx.path_graph("abc"), sources="a", outputs="b", ground="c")
+            >>> ladder = wh.Circuit.from_networkx(
+            ...     nx.path_graph("abc"), sources="a", outputs="b", ground="c"
+            ... )
             >>> print(wh.predict(ladder, [[1.0]]))
             [[0.5]]
         """
@@ -422,7 +426,9 @@ class Circuit(Settling):
         """A `networkx.MultiGraph` with the attribute `conductance` on every edge.
 
         Examples:
-            >>> divider = wh.Circuit([[0, 1], [1, 2]], [1.0, 3.0], sources=[0], outputs=[1], ground=[2])
+            >>> divider = wh.Circuit(
+            ...     [[0, 1], [1, 2]], [1.0, 3.0], sources=[0], outputs=[1], ground=[2]
+            ... )
             >>> divider.to_networkx().edges(data="conductance")
             MultiEdgeDataView([(0, 1, 1.0), (1, 2, 3.0)])
         """

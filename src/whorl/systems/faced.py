@@ -48,7 +48,9 @@ def faced(net: Network, least: float = 1e-9) -> Faced:
         ValueError: where `least` is not between 0 and a tenth of an even share of a column.
 
     Examples:
-        >>> run = wh.learn(wh.faced(net), x, y, rule=wh.exponentiated_gradient(), scale=0.5, epochs=2, seed=0)
+        >>> run = wh.learn(
+        ...     wh.faced(net), x, y, rule=wh.exponentiated_gradient(), scale=0.5, epochs=2, seed=0
+        ... )
         >>> bool(np.allclose(run.system.layers[0].sum(axis=0), 1, rtol=0, atol=1e-15))
         True
     """

@@ -141,8 +141,11 @@ class Graph(System):
             a source, a closed loop has no exit, or shares do not sum to one.
 
     Examples:
-        >>> walk = wh.Graph([("a", "b"), ("b", "a"), ("a", "left"), ("b", "right")], sources=["a"],
-        ...                 sinks=["left", "right"])
+        >>> walk = wh.Graph(
+        ...     [("a", "b"), ("b", "a"), ("a", "left"), ("b", "right")],
+        ...     sources=["a"],
+        ...     sinks=["left", "right"],
+        ... )
         >>> print(np.round(wh.predict(walk, [[1.0]]), 6))
         [[0.666667 0.333333]]
     """

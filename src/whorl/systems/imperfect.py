@@ -17,9 +17,9 @@ what another draws. Mismatch and frozen parameters are drawn once, when the devi
 drawn anew at every state, since `with_blocks` counts on, and stays while a state is looked at. So
 everything is a function of key and state, and all learning loops take it.
 
-The response is $\tilde K = J M D_s \tilde J^\mathsf{T} D_v$ with diagonal noise $D$ and the way back
-$\tilde J$. It is not symmetric, and the certificate sees it; noise of the outputs moves the residual
-and no loop, and what is frozen takes identifiable directions away.
+The response is $\tilde K = J M D_s \tilde J^\mathsf{T} D_v$ with diagonal noise $D$ and the way
+back $\tilde J$. It is not symmetric, and the certificate sees it; noise of the outputs moves the
+residual and no loop, and what is frozen takes identifiable directions away.
 """
 
 from typing import Any

@@ -1,7 +1,8 @@
 """Circuits as text: the lines R, V, I and D of SPICE, read and written, never executed.
 
 The first line is a title, `*` begins a comment, `+` continues a line, letters mean the same in both
-cases, and a value may end in one of SPICE's factors (`4.7k`, `1meg`). Node 0 (or gnd) is the ground.
+cases, and a value may end in one of SPICE's factors (`4.7k`, `1meg`). Node 0 (or gnd) is the
+ground.
 
 | line | meaning |
 |---|---|

@@ -3,8 +3,9 @@ r"""Layers of columns with units between them that reshape a flow without changi
 A unit maps the flow $x$ behind a layer, row by row, to another of the same mass before the next:
 $\sum_i u_i(x) = \sum_i x_i$. Two are given.
 
-- `competition`: $u_i = S\, x_i^\gamma / \sum_j x_j^\gamma$ with $S = \sum_j x_j$. Above $\gamma = 1$
-  the strong grow at the cost of the weak, below they are evened out, at 1 nothing happens.
+- `competition`: $u_i = S\, x_i^\gamma / \sum_j x_j^\gamma$ with $S = \sum_j x_j$. Above
+  $\gamma = 1$ the strong grow at the cost of the weak, below they are evened out, at 1 nothing
+  happens.
 - `saturating`: a node takes $a(x) = cx/(c + x)$ of what arrives, and never more than its capacity
   $c$; the rest is spread evenly over all nodes, $u_i = a(x_i) + \frac1n \sum_j (x_j - a(x_j))$.
 

@@ -80,10 +80,14 @@ _COMPARED = "derived advantage lower upper share"
 TABLES = {
     "tasks": f"key trial* sample* | {TASK}",
     "spectra": "key population$ depth* response$ trial* mode* | computed eigenvalue",
-    "bounds": "key population$ depth* response$ trial* | derived rank* weakest geometric arithmetic"
-    " | computed random diagonal below gyration",
-    "frozen": "key law$ population$ depth* response$ trial* | computed rate gain transient worst_3"
-    " worst_6 mean_3 mean_6 noise impulse work | derived reach thrift",
+    "bounds": (
+        "key population$ depth* response$ trial* | derived rank* weakest geometric arithmetic"
+        " | computed random diagonal below gyration"
+    ),
+    "frozen": (
+        "key law$ population$ depth* response$ trial* | computed rate gain transient worst_3"
+        " worst_6 mean_3 mean_6 noise impulse work | derived reach thrift"
+    ),
     "learners": "key setting$ law$ depth* beta gain updates* trial* | computed loss effort",
     "rivals": "key setting$ law$ rival$ depth* beta gain updates* trial* | computed loss",
     "troubled": "key setting$ law$ trouble$ level depth* updates* trial* | computed loss",
@@ -220,9 +224,11 @@ def sizes(p: Parameters) -> dict[str, int]:
         "tasks": SAMPLES * p["trials"],
         "spectra": 8 * frozen,
         "frozen": 2 * len(FROZEN) * frozen,
-        "learners": places
-        * p["trials"]
-        * sum(len(ARMS[setting]) * len(marks(p, setting)) for setting in ARMS),
+        "learners": (
+            places
+            * p["trials"]
+            * sum(len(ARMS[setting]) * len(marks(p, setting)) for setting in ARMS)
+        ),
         "troubled": robust * len(p["robust_updates"]) * p["trials"],
     }
 
@@ -569,7 +575,8 @@ def _kept_modes(values: Array, p: Parameters) -> Array:
 
 
 def _measured(tables: Tables, p: Parameters) -> dict[str, Array]:
-    """Measures of the first trials from their eigenvalues, `(law, case, trial)`; nan for all others.
+    """Measures of the first trials from their eigenvalues, `(law, case, trial)`; nan for all
+    others.
 
     What is asked of frozen responses is the same function of the same numbers on both sides, so
     that nothing of the condition of a response enters the comparison.
@@ -915,7 +922,8 @@ def _spans(p: Parameters, read: list[int]) -> list[tuple[int, list[int]]]:
 
 
 def _sure(crowd: Crowd, read: list[int], watched: int = 0) -> tuple[Array, Array]:
-    """Losses and efforts `(2, learners, read)`, nan where the nudged twin ends elsewhere; and paths.
+    """Losses and efforts `(2, learners, read)`, nan where the nudged twin ends elsewhere; and
+    paths.
 
     There two programs that differ by round-off do, too: nobody can judge such a row.
     """

@@ -178,7 +178,10 @@ def _alone(client: Any) -> bool:
     """
     with contextlib.suppress(OSError, TimeoutError):
         if not client.nthreads():
-            words = "a sweep must have workers, but none is connected to the scheduler: it waits for one"
+            words = (
+                "a sweep must have workers, but none is connected to the scheduler: it waits"
+                " for one"
+            )
             warnings.warn(words, RuntimeWarning, stacklevel=2)
             return True
     return False

@@ -52,7 +52,9 @@ def draw_study(study: Path) -> list[Path]:
 
     Examples:
         >>> from whorl.study import design, figures, run
-        >>> verdict = run.run(design.shipped("threshold"), folder / "run", registered={}, quick=True)
+        >>> verdict = run.run(
+        ...     design.shipped("threshold"), folder / "run", registered={}, quick=True
+        ... )
         >>> [path.name for path in figures.draw_study(folder / "run")]
         ['threshold.pdf', 'threshold.png']
     """

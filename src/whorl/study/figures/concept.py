@@ -39,7 +39,10 @@ GRID = np.linspace(0.005, 0.995, 120)
 STEP = 0.02  # step in (d) and (e)
 # One column, unit input: where it starts and where it should go (the paper's Sec. VI).
 EXAMPLES = (([0.1, 0.1, 0.8], [0.3, 0.4, 0.3]), ([1 / 3, 1 / 3, 1 / 3], [0.5, 0.3, 0.2]))
-NOTE = "Illustration: computed from small networks chosen for the picture; it contains no data of a study."
+NOTE = (
+    "Illustration: computed from small networks chosen for the picture; it contains no data of a"
+    " study."
+)
 
 
 def two_shares(first: float, second: float) -> Network:
@@ -247,7 +250,10 @@ def one_step(axes: Axes, start: list[float], target: list[float], name: str) -> 
     still = after(0.0)
     curve = np.array([after(amount) - still for amount in amounts]) / STEP**2
     ends = np.array([after(-1.0) - still, after(1.0) - still]) / STEP**2
-    title = rf"$\mathcal{{Q}}={coefficient:.3f}$: a turn {'lowers' if coefficient < 0 else 'raises'} the loss"
+    title = (
+        rf"$\mathcal{{Q}}={coefficient:.3f}$: a turn {'lowers' if coefficient < 0 else 'raises'}"
+        r" the loss"
+    )
     style.letter(axes, name, title)
     colour, reach = (
         (palette.LIGHT.helps if coefficient < 0 else palette.LIGHT.hurts),

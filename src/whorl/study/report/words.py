@@ -137,7 +137,10 @@ def failed(gate: dict[str, Any]) -> str:
     """One gate that did not hold, as a sentence."""
     if gate["value"] is None:
         wanted = f"{RELATIONS[gate['relation']]} {chosen(gate['bound'])}"
-        return f"{plain(gate['statistic'])} had to be {wanted}, but this run has no such statistic, which meets no bound."
+        return (
+            f"{plain(gate['statistic'])} had to be {wanted}, but this run has no such statistic,"
+            " which meets no bound."
+        )
     return (
         f"{plain(gate['statistic'])} is {number(gate['value'])}, and had to be "
         f"{RELATIONS[gate['relation']]} {chosen(gate['bound'])}: "
@@ -198,7 +201,10 @@ def closing(study: Study) -> str:
         return f"{rule}; but this was a smoke run on fewer families, and its verdict means nothing."
     others = f"; the other {plural(held, 'gate')} held, and what they say stands" if held else ""
     if verdict.get("expected") == "FAIL":
-        return f"{rule}{others}. The design expects FAIL: this run fails as it was said to fail before it began."
+        return (
+            f"{rule}{others}. The design expects FAIL: this run fails as it was said to fail before"
+            " it began."
+        )
     return f"{rule}{others}."
 
 

@@ -1,7 +1,7 @@
 r"""Many learners under boundary laws of a given gain, side by side, the batch axis last.
 
-Every product is an explicit sum over short axes, so that a compiler sees elementwise work alone. The
-samples that are shown together have the response
+Every product is an explicit sum over short axes, so that a compiler sees elementwise work alone.
+The samples that are shown together have the response
 
 $$ K_{(s,a),(t,b)} = \sum_{l,c} x^l_{sc} x^l_{tc}\,[U_l Q(p^{lc}) U_l^\mathsf{T}]_{ab}, $$
 

@@ -85,8 +85,9 @@ def _rival(statistics: dict[str, float], control: str, horizons: list[str]) -> s
     ]
     if "-1" in found:
         return ""
-    return " Beside “{}” turns end lower in {} and higher in {} at the left, in {} and {} at the right.".format(
-        ARMS[control][0], *found
+    return (
+        " Beside “{}” turns end lower in {} and higher in {} at the left, in {} and {} at the"
+        " right.".format(ARMS[control][0], *found)
     )
 
 

@@ -262,8 +262,12 @@ def of_cases(cases: "polars.LazyFrame") -> Tables:
     Examples:
         >>> from whorl import sweep
         >>> from whorl.study.kinds.horizon import figure
-        >>> head = b"name = 'few'\ntitle = 'few'\ndesign = 'grid'\nseed = 1\nchunk = 64\ntrials = 2\n"
-        >>> design = sweep.parse(head + b"schedule.epochs = 1\npolicy.policy = ['step_matched', 'adaptive']")
+        >>> head = (
+        ...     b"name = 'few'\ntitle = 'few'\ndesign = 'grid'\nseed = 1\nchunk = 64\ntrials = 2\n"
+        ... )
+        >>> design = sweep.parse(
+        ...     head + b"schedule.epochs = 1\npolicy.policy = ['step_matched', 'adaptive']"
+        ... )
         >>> result = sweep.sweep(design, folder / "few")
         >>> sorted(figure.of_cases(sweep.scan(folder / "few")))
         ['conditions', 'statistics', 'trials']
@@ -313,8 +317,8 @@ def _check_pairs(rows: "polars.LazyFrame", keys: tuple[str, ...]) -> None:
     trials, kept, there = counted.collect(engine="streaming").row(0)
     if not 0 < 2 * trials == kept == there:
         raise ValueError(
-            f"cases must have every trial of a {keys[0]}, imbalance and {keys[2]} once under each of "
-            f"{', '.join(POLICIES)}, but there are {there} rows of {trials} trials"
+            f"cases must have every trial of a {keys[0]}, imbalance and {keys[2]} once under each"
+            f" of {', '.join(POLICIES)}, but there are {there} rows of {trials} trials"
         )
 
 

@@ -21,6 +21,7 @@ def found(statistics: Mapping[str, float]) -> str:
     if matched is None or adaptive is None:
         return ""
     return (
-        f"At the end of a run the mean gap to the native learner is {matched:+.2g} with step-matched "
-        f"and {adaptive:+.2g} with adaptive turns (above zero: the native learner ends lower)."
+        f"At the end of a run the mean gap to the native learner is {matched:+.2g} with"
+        f" step-matched and {adaptive:+.2g} with adaptive turns (above zero: the native learner"
+        " ends lower)."
     )

@@ -66,7 +66,10 @@ def _of_networks(p: Rules, deep: Any) -> Tables:
         keys: dict[str, Any] = {"family": families, "depth": [depth], "beta": betas}
         found["weights"].append(
             frames.product(**keys, **frames.places(depth))
-            | {"weight": d["layers"].ravel(), "way_back": d["way"].ravel()}
+            | {
+                "weight": d["layers"].ravel(),
+                "way_back": d["way"].ravel(),
+            }
         )
         loops = {name: d[name].ravel() for name in ("response", "alignment")}
         found["network_loops"].append(frames.product(**keys, row=range(3), column=range(3)) | loops)

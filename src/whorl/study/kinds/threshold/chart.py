@@ -74,7 +74,10 @@ def _rates(statistics: dict[str, float]) -> str:
 
 def _points(table: dict[str, np.ndarray], x: np.ndarray, y: np.ndarray) -> list[dict[str, Any]]:
     """Configurations by the true sign, and rings around those that the ratio gets wrong."""
-    says = "family %{customdata[0]}, depth %{customdata[1]}, β %{customdata[2]}<br>ratio %{customdata[3]}<br>coefficient %{customdata[4]}"
+    says = (
+        "family %{customdata[0]}, depth %{customdata[1]}, β %{customdata[2]}<br>ratio"
+        " %{customdata[3]}<br>coefficient %{customdata[4]}"
+    )
     shown = np.stack(
         [table[name] for name in ("family", "depth", "beta", "ratio", "coefficient")], -1
     )
