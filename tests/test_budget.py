@@ -318,6 +318,7 @@ def test_no_law_spends_less_impulse_than_repair():
     assert np.trapezoid(np.exp(-times) * least, times) == pytest.approx(least, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_the_krylov_law_of_a_budget_is_the_dense_one_where_it_sees_all_directions():
     three = wh.response(NET, INPUTS[:3])
     error = np.asarray(wh.residual(NET, INPUTS[:3], TARGETS[:3]))

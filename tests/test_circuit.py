@@ -63,6 +63,7 @@ def test_a_unit_current_meets_the_resistance_distance_of_networkx(seed):
     )
 
 
+@pytest.mark.slow
 def test_the_currents_of_all_pairs_are_the_current_flow_betweenness_of_networkx():
     edges, sizes = drawn(2, nodes=8, extra=8)
     simple = {tuple(sorted(edge)): size for edge, size in zip(edges, sizes, strict=True)}
@@ -168,6 +169,7 @@ def test_single_precision_stays_single():
     np.testing.assert_allclose(K.dense(), exact, rtol=0, atol=1e-5 * float(jnp.abs(exact).max()))
 
 
+@pytest.mark.slow
 def test_a_circuit_learns_and_its_account_closes():
     edges, sizes = drawn(6)
     circuit = wh.Circuit(

@@ -319,6 +319,7 @@ def test_the_polynomial_behind_it_is_better_than_that_in_exact_arithmetic(reach)
         )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 9])
 def test_small_inverses_are_those_of_lapack(size):
     root = np.random.default_rng(size).standard_normal((size, size))

@@ -138,6 +138,7 @@ def test_a_spectral_law_flows_too():
     assert (np.diff(path.total_loss) < 0).all()
 
 
+@pytest.mark.slow
 def test_a_flow_that_cannot_arrive_says_so():
     net = wh.Network([np.array([[0.6], [0.3], [0.1]])])
     with pytest.raises(

@@ -165,6 +165,7 @@ def test_who_sees_nothing_ahead_takes_the_best_next_loss():
     assert np.ptp(np.asarray(pair.updates.choice)) > 0
 
 
+@pytest.mark.slow
 def test_a_negative_amount_turns_against_the_schedule():
     policy = rollout(0.2, horizon=None)
     one, other = (

@@ -27,6 +27,7 @@ def ruin(length, up):
     return edges, shares
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("up", "solver"), [(0.5, "dense"), (0.3, "dense"), (0.3, "direct"), (0.8, "krylov")]
 )
@@ -51,6 +52,7 @@ def test_absorption_in_a_chain_with_self_loops_is_that_of_the_fundamental_matrix
     np.testing.assert_allclose(wh.predict(chain, np.eye(5)), expected.T, rtol=1e-13)
 
 
+@pytest.mark.slow
 def test_shares_of_an_undirected_graph_are_voltages_of_networkx():
     # A walk that steps in proportion to conductances ends at the upper terminal with the
     # probability that is its voltage, and so the current between terminals is 1 / resistance.
@@ -67,6 +69,7 @@ def test_shares_of_an_undirected_graph_are_voltages_of_networkx():
     assert current == pytest.approx(1 / distance, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_absorption_is_where_a_walk_of_networkx_ends():
     graph = wh.Graph.random(12, 30, inputs=2, outputs=3, seed=2)
     drawn = graph.to_networkx()
@@ -163,7 +166,7 @@ def test_visits_are_the_inverse_and_their_derivatives_too():
             np.testing.assert_allclose(one, other, rtol=1e-11)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["direct", "dense", "krylov"])
 def test_a_graph_goes_through_jit_vmap_and_gradients(solver):
     graph = wh.Graph.random(10, 24, inputs=2, outputs=3, seed=4, solver=solver)

@@ -123,6 +123,7 @@ def test_noise_is_new_at_every_state_and_the_same_while_it_is_looked_at():
     assert float(jnp.abs(one - other).max()) > 1e-4
 
 
+@pytest.mark.slow
 def test_a_graph_and_a_signed_system_may_be_imperfect_too():
     graph = wh.Graph.random(8, 20, inputs=3, outputs=4, seed=1)
     for system in (graph, wh.Signed(graph)):

@@ -87,6 +87,7 @@ def test_ngspice_finds_the_same_operating_point(seed):
     np.testing.assert_allclose(ours, theirs, rtol=1e-13, atol=1e-13 * scale)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_circuit_comes_back_from_its_netlist(seed):
     circuit, inputs = drawn(seed)

@@ -272,6 +272,7 @@ def test_every_picture_is_drawn_on_a_grid_of_ones_own(account, flows):
     figure.canvas.draw()
 
 
+@pytest.mark.slow
 def test_every_picture_shows_itself_in_a_notebook_whatever_the_backend(account, flows):
     for draw in pictures(account, flows).values():
         assert draw(None)._repr_png_().startswith(b"\x89PNG")

@@ -155,6 +155,7 @@ def test_a_bad_policy_is_refused_in_one_sentence(make, message):
         make()
 
 
+@pytest.mark.slow
 def test_a_policys_own_number_may_differ_from_pair_to_pair(problem):
     class Slow(wh.Policy):
         """Take a share of the native step, never turn."""

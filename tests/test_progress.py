@@ -31,7 +31,7 @@ CALLS = {
 }
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CALLS)
 def test_a_bar_grows_to_its_end_and_the_result_is_the_same_to_the_bit(name, capsys, monkeypatch):
     monkeypatch.setattr(_progress, "EVERY", -1.0)

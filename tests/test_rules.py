@@ -157,7 +157,7 @@ def kite(tilt=0.0):
     return wh.Circuit(edges, sizes, sources=[0], outputs=[4, 5], ground=[1])
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", [wh.equilibrium_propagation(), wh.coupled_learning()])
 def test_the_kite_cannot_learn_what_its_symmetry_hides(rule):
     found = wh.certify(wh.closed_loop(kite(), INPUTS, rule))
@@ -208,6 +208,7 @@ def test_a_function_of_the_users_is_probed_whether_jax_can_trace_it_or_not():
     np.testing.assert_allclose(traced.reduced, K, rtol=1e-12, atol=1e-15)
 
 
+@pytest.mark.slow
 def test_a_rule_is_probed_at_the_residual_that_is_given():
     system, rule = circuit(), wh.equilibrium_propagation(0.5)
     at_rest = wh.closed_loop(system, INPUTS, rule)

@@ -93,6 +93,7 @@ def test_nothing_in_the_folder_is_imported_by_whoever_stands_in_it(run, tmp_path
     ]
 
 
+@pytest.mark.slow
 def test_an_innocent_module_in_the_current_folder_disturbs_nothing(run, tmp_path):
     (tmp_path / "csv.py").write_text("print('my table')\n")
     done = whorl("verify", run.name, cwd=tmp_path)

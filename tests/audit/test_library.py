@@ -12,6 +12,7 @@ from whorl_audit import kinds, rows
 from whorl_audit.kinds.foresight import quarter_turn
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", SMALL)
 def test_what_the_library_wrote_is_what_the_auditor_computes(kind, tmp_path):
     run.run(small(kind), tmp_path / "mine", registered={})

@@ -36,6 +36,7 @@ def test_what_was_not_tampered_with_passes(run):
     assert not tamper.finds(run)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_change_of_any_value_is_found_though_all_hashes_are_made_anew(run, kind):
     rng = np.random.default_rng(KINDS.index(kind))
@@ -47,6 +48,7 @@ def test_a_change_of_any_value_is_found_though_all_hashes_are_made_anew(run, kin
     assert missed == []
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_change_is_found_though_all_that_follows_from_it_is_made_anew(run, kind):
     rng = np.random.default_rng(10 + KINDS.index(kind))

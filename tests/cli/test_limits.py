@@ -58,6 +58,7 @@ def test_every_command_says_what_it_needs():
     assert set(_memory.NEEDS) == set(whorl_cli.COMMANDS) == set(EVERY)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("size", [0.5, 1.0, 1.5, 2.0])
 @pytest.mark.parametrize("name", EVERY)
 def test_with_too_little_memory_a_command_ends_in_one_sentence(name, size, tmp_path):
@@ -182,6 +183,7 @@ def test_the_rows_of_an_estimate_are_those_of_the_tables(kind):
     assert kinds.get(kind).work(p).rows == counted
 
 
+@pytest.mark.slow
 def test_a_folder_whose_name_begins_with_a_dash_is_a_folder(copied, whorl):
     (copied / "runs" / "mine").rename(copied / "-x")
     assert whorl("verify", "--", "-x")[0] == 0

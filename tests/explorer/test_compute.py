@@ -94,6 +94,7 @@ def test_a_padded_network_is_the_network(depth):
         np.testing.assert_array_equal(seen, wanted)
 
 
+@pytest.mark.slow
 def test_the_account_of_every_moment_is_the_gap():
     seen = compute.run(replace(SMALL, shown="all"))
     np.testing.assert_allclose(

@@ -31,6 +31,7 @@ def test_equilibrium_propagation_goes_straight_along_lines_at_right_angles():
     assert abs(one @ other) < 1e-9
 
 
+@pytest.mark.slow
 def test_coupled_learning_has_straight_lines_that_are_not_at_right_angles():
     traces = drawn("coupled")
     one, other = lines(traces)

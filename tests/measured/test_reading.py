@@ -221,6 +221,7 @@ def test_an_empty_file_is_refused(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_two_gigabytes_of_nothing_are_refused_at_once(tmp_path):
     path = tmp_path / "huge.csv"
     with path.open("wb") as file:

@@ -41,6 +41,7 @@ def test_every_verdict_on_the_page_is_that_of_the_script(experiment, constant):
         assert quoted.strip().endswith(numbers)
 
 
+@pytest.mark.slow
 def test_nothing_turns_in_the_circuit():
     for path in sorted(folder().glob("bowtie-*.csv")):
         for answer in real_circuit.found(real_circuit.cycle(path)).values():

@@ -189,6 +189,7 @@ def test_units_decimal_commas_and_a_byte_order_mark_are_read(tmp_path):
     np.testing.assert_allclose(found.phases[0].course.loop, direct.phases[0].course.loop, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_finding_shows_itself_in_a_notebook():
     time, state, run = relaxations(TURNING, np.random.default_rng(0), noise=0.01)
     found = measured.follow(time, state, run=run)

@@ -137,6 +137,7 @@ def test_an_epoch_is_one_pass_over_the_rows_in_every_mode():
     assert FlowRegressor(epochs=3, learner="adaptive").fit(X, Y).n_iter_ == 3 * len(X)
 
 
+@pytest.mark.slow
 def test_a_fit_that_has_not_converged_says_so_and_one_that_has_does_not():
     rng = np.random.default_rng(0)
     rows = rng.dirichlet(np.ones(4), size=300)

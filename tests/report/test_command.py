@@ -71,6 +71,7 @@ def test_the_page_of_an_interrupted_command_is_made_anew(run):
     assert _child.audit(run)["passed"]
 
 
+@pytest.mark.slow
 def test_a_folder_that_fails_the_audit_is_refused_unless_told_otherwise(run, capsys):
     whorl(run)
     before, manifest = (run / report.NAME).read_bytes(), (run / layout.MANIFEST).read_bytes()

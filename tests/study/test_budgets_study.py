@@ -193,6 +193,7 @@ def exact_impulse(values, fine):
         return float(step * mpmath.fsum(part(first + step * k) for k in range(count)) / size**0.5)
 
 
+@pytest.mark.sampled(1)
 @EVERY
 @pytest.mark.parametrize("law", ["paired", "kept", "geometric"])
 def test_noise_and_work_have_their_digits_at_every_condition(law, values):
