@@ -135,12 +135,11 @@ class Intake:
                 None if rows.repeat is None else rows.repeat[where],
                 None if rows.blur is None else rows.blur[where] ** 2,
             )
-            if bad is not None:
+            if bad is not None and rows.repeat is not None:
                 row = int(np.arange(len(flat))[where][bad])
                 raise TableError(
                     f"repeats must be sorted within each sample, but {rows.repeat[row]:g} comes"
-                    " after a larger one"  # pyright: ignore[reportOptionalSubscript]
-                    ": sort the table by sample, then by repeat",
+                    " after a larger one: sort the table by sample, then by repeat",
                     row=first + row,
                     column="repeat",
                 )
