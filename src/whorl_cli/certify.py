@@ -22,8 +22,9 @@ EXIT = """exit codes:
   3  a gradient in another metric: it is not reciprocal, and it surely does not turn
   4  no answer: not reciprocal, and whether it turns is borderline; or inconclusive: nothing is
      rejected, and a turn would hardly have been seen
-  2  bad input, a file that could not be read or written, too little memory, or interrupted
-  70 a fault of whorl itself: please report it"""
+  2  bad input, a file that could not be read or written, or too little memory
+  70 a fault of whorl itself: please report it
+  130 interrupted by Ctrl-C"""
 
 
 def add(commands: Any) -> None:

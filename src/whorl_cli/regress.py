@@ -13,8 +13,9 @@ per part: shares or counts. One file will do: then --before and --after name its
 docs/tutorials/composition.md has the whole story."""
 EXIT = """exit codes:
   0  done
-  2  bad input, a file that could not be read or written, too little memory, or interrupted
-  70 a fault of whorl itself: please report it"""
+  2  bad input, a file that could not be read or written, or too little memory
+  70 a fault of whorl itself: please report it
+  130 interrupted by Ctrl-C"""
 
 
 def add(commands: Any) -> None:
