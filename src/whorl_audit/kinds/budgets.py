@@ -48,7 +48,7 @@ TOL = 1e-10  # modes below this share of the strongest are not turned
 CYCLE = 8
 TRIED = 8  # trials whose frozen measures are taken again
 FEW = 2  # trials that are followed to the end
-NUDGE = 1e-14  # of a twin, at every update: where it ends tells whether round-off grows
+NUDGE = 1e-14  # of twins, at every update: where they end tells whether round-off grows
 SHORT = 60  # updates for which all are
 CHAOTIC = ("random", "geometric", "paired", "kept", "repair")  # those whose round-off grows
 LONG = np.longdouble
@@ -769,8 +769,10 @@ class Walk:
     def __init__(self, crowd: Crowd, last: int) -> None:
         self.crowd, self.which, self.gain = crowd, crowd.rows["arm"], crowd.rows["gain"]
         self.layers, (self.x, self.y, self.order) = crowd.start(), crowd.data(last)
-        self.twins = np.flatnonzero(crowd.rows["nudge"] > 0)
-        self.push = 1 + NUDGE * np.cos(np.arange(crowd.width**2)).reshape(crowd.width, -1)
+        nudges = crowd.rows["nudge"]
+        self.twins = np.flatnonzero(nudges)
+        waves = np.cos(np.arange(crowd.width**2)).reshape(crowd.width, -1)
+        self.push = 1 + nudges[self.twins, None, None] * waves
         self._nudge()
         self.senses, self.axes = crowd.senses(last), frame(crowd.width)
         self.names = [law.removesuffix("_random") for law, _, _ in crowd.arms]
@@ -898,15 +900,16 @@ def follow(crowd: Crowd, read: list[int], watched: int = 0) -> tuple[Array, Arra
 def _crowd(
     p: Parameters, setting: str, depth: int, arms: list[tuple[str, str, float]], trials: int
 ) -> Crowd:
-    """The learners of a setting and depth, each beside its nudged twin.
+    """The learners of a setting and depth, each beside its twins, nudged to either side.
 
-    A troubled one has one imbalance and one gain.
+    One side would miss a mode that comes or goes at a threshold on the other. A troubled one has
+    one imbalance and one gain.
     """
     robust = arms[0][1] != ""
     betas = [p["robust_beta"]] if robust else p["betas"]
     gains = [p["robust_gain"]] if robust else p["gains"]
     rows_ = grid(
-        nudge=np.array([0.0, NUDGE]),
+        nudge=np.array([0.0, NUDGE, -NUDGE]),
         arm=range(len(arms)),
         beta=np.asarray(betas, float),
         gain=np.asarray(gains, float),
@@ -922,18 +925,18 @@ def _spans(p: Parameters, read: list[int]) -> list[tuple[int, list[int]]]:
 
 
 def _sure(crowd: Crowd, read: list[int], watched: int = 0) -> tuple[Array, Array]:
-    """Losses and efforts `(2, learners, read)`, nan where the nudged twin ends elsewhere; and
-    paths.
+    """Losses and efforts `(2, learners, read)`, nan where a nudged twin ends elsewhere; and paths.
 
     There two programs that differ by round-off do, too: nobody can judge such a row.
     """
-    both, path = follow(crowd, read, watched)
-    seen, moved = np.split(both, 2, axis=1)
+    whole, path = follow(crowd, read, watched)
+    seen, *moved = np.split(whole, 3, axis=1)
     laws = np.array([law for law, _, _ in crowd.arms])[crowd.rows["arm"]][: seen.shape[1]]
-    for one, other, effort in zip(seen, moved, (False, True), strict=True):
+    for one, *others, effort in zip(seen, *moved, (False, True), strict=True):
         size = np.abs(one).ravel() if effort else None
         judge = _close(one.ravel(), np.repeat(laws, len(read)), size)
-        one[(judge.errors(other.ravel()) >= judge.tolerance).reshape(one.shape)] = np.nan
+        apart = [judge.errors(other.ravel()) >= judge.tolerance for other in others]
+        one[np.logical_or(*apart).reshape(one.shape)] = np.nan
     return seen, path
 
 
