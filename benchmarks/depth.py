@@ -99,26 +99,30 @@ def ways(problems, epochs=(1, 5), scale=0.3, starts=5):
     return table
 
 
+RANKS = ("rank 1", "rank 2", "rank 3", "one layer")
+
+
 def picture(deep, path):
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7.0, 3.2), layout="constrained")
     axes = figure.add_subplot()
-    for place, found in enumerate(deep.values()):
-        most = found["one layer"][0]
-        for i, (score, error) in enumerate(found.values()):
-            axes.errorbar(
-                place + 0.15 * i,
-                score - most,
-                error,
-                fmt="o",
-                color=f"C{len(found) - 1 - i}",
-                label=list(found)[i] if place == 2 else None,
-            )
+    for i, rank in enumerate(RANKS):
+        there = [place for place, found in enumerate(deep.values()) if rank in found]
+        rows = [found for found in deep.values() if rank in found]
+        axes.errorbar(
+            np.array(there) + 0.15 * i,
+            [found[rank][0] - found["one layer"][0] for found in rows],
+            [found[rank][1] for found in rows],
+            fmt="o",
+            color=f"C{i}",
+            label=rank,
+        )
     axes.axhline(0, color="0.6", linewidth=0.8)
-    axes.set_xticks(np.arange(len(deep)) + 0.2, list(deep))
-    axes.set_ylabel("held-back R squared, less one layer's")
-    axes.legend(frameon=False, fontsize="small")
+    axes.set_yscale("symlog", linthresh=0.2)  # white cells are far below all others
+    axes.set_xticks(np.arange(len(deep)) + 0.2, list(deep), fontsize="small")
+    axes.set_ylabel("held-back R squared,\nless that of one layer")
+    axes.legend(frameon=False, fontsize="small", ncols=2, loc="lower left")
     figure.savefig(path, dpi=130, metadata={"Software": None})
 
 
@@ -138,8 +142,7 @@ def main():
     print("| data | rank 1 | rank 2 | rank 3 | one layer |\n|---|--:|--:|--:|--:|")
     for name, found in deep.items():
         cells = [
-            f"{found[key][0]:.3f} ({found[key][1]:.3f})" if key in found else ""
-            for key in ("rank 1", "rank 2", "rank 3", "one layer")
+            f"{found[key][0]:.3f} ({found[key][1]:.3f})" if key in found else "" for key in RANKS
         ]
         print(f"| {name} | " + " | ".join(cells) + " |")
     if given.figure:
