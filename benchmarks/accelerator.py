@@ -20,7 +20,7 @@ from peers import train_many_widths
 from peers.widths import Case, problem
 
 import whorl as wh
-from whorl.ensemble import prepared
+from whorl.learning.ensemble import prepared
 
 
 def main():

@@ -15,7 +15,7 @@ import jax
 import numpy as np
 
 import whorl as wh
-from whorl import baseline
+from whorl.learning import baseline
 from whorl.regress import FlowRegressor
 
 KINDS = ("forest", "cropland", "grassland", "built-up")

@@ -9,7 +9,7 @@ import pytest
 
 HOME = Path(__file__).parent.parent
 LONG = {  # examples that compile for several seconds: the second command runs them
-    "whorl.ensemble.Ensemble",
+    "whorl.learning.ensemble.Ensemble",
     "whorl.flow.Flow",
     "whorl.flow.flow",
     "whorl.plot._simplex.spiral",
@@ -26,7 +26,7 @@ LONG = {  # examples that compile for several seconds: the second command runs t
     "whorl.sweep.run.Result",
     "whorl.sweep.run.sweep",
     "whorl.sweep.work.Report",
-    "whorl.trajectory.update",
+    "whorl.learning.trajectory.update",
     "whorl.regress.page.write",
     "whorl.plot._simplex.phase_portrait",
     "whorl.sweep.table.conditions",

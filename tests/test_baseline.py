@@ -12,9 +12,16 @@ import pytest
 
 import oracle
 import whorl as wh
-from whorl import baseline, simplex
-from whorl.baseline import boundary, exponentiated_gradient, gauss_newton, learn, natural_gradient
-from whorl.schedule import drawn
+from whorl import simplex
+from whorl.learning import baseline
+from whorl.learning.baseline import (
+    boundary,
+    exponentiated_gradient,
+    gauss_newton,
+    learn,
+    natural_gradient,
+)
+from whorl.learning.schedule import drawn
 
 geodesic = jax.jit(simplex.geodesic)
 TASK = wh.Task.random(3, 3, seed=1)

@@ -13,8 +13,8 @@ import pytest
 from scipy import linalg, optimize
 
 import whorl as wh
-from whorl import schedule
 from whorl.budget import critical_turn, geometric_factors, gyration, resolved_modes
+from whorl.learning import schedule
 
 TASK = wh.Task.random(3, 3, seed=4)
 INPUTS, TARGETS = np.asarray(TASK.inputs), np.asarray(TASK.targets)

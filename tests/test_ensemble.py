@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import whorl as wh
-from whorl import dispatch, schedule
 from whorl.fast import exponential, fused, lanes, small
-from whorl.ledger import TERMS
-from whorl.policy import look
+from whorl.learning import dispatch, schedule
+from whorl.learning.ledger import TERMS
+from whorl.learning.policy import look
 
 
 def pairs_of(count, widths=(3, 3), epochs=5, seed=0):

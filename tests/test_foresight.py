@@ -9,12 +9,12 @@ import pytest
 
 import oracle
 import whorl as wh
-from whorl import dispatch, ensemble, foresight, schedule
-from whorl.foresight import TURNS, Action, costate, rollout, steps
-from whorl.ledger import TERMS
-from whorl.policy import look, reserved
+from whorl.learning import dispatch, ensemble, foresight, schedule
+from whorl.learning.foresight import TURNS, Action, costate, rollout, steps
+from whorl.learning.ledger import TERMS
+from whorl.learning.policy import look, reserved
+from whorl.learning.trajectory import mean_loss
 from whorl.study.kinds.foresight.spoilt import spoilt as spoil
-from whorl.trajectory import mean_loss
 
 MIXED = (Action(), Action(0.5, 0.7), Action(-2.0), Action(0.0, 0.5))
 

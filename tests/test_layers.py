@@ -10,8 +10,8 @@ import pytest
 
 import whorl as wh
 from test_ensemble import alone, assert_same, many, pairs_of
-from whorl import dispatch
 from whorl.fast import layers, modes
+from whorl.learning import dispatch
 
 HOLES = np.array([[1, 0, 1, 1], [1, 1, 0, 1], [0, 1, 1, 1], [1, 1, 1, 0]], dtype=bool)
 

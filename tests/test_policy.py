@@ -7,7 +7,7 @@ import pytest
 
 import oracle
 import whorl as wh
-from whorl.policy import View, envelope, look
+from whorl.learning.policy import View, envelope, look
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from whorl import schedule
+from whorl.learning import schedule
 
 
 def test_every_epoch_of_a_permuted_order_shows_every_sample_once():

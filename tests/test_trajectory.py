@@ -8,9 +8,9 @@ import pytest
 
 import oracle
 import whorl as wh
-from whorl.foresight import steps
-from whorl.ledger import TERMS, Ledger, Terms, terms
-from whorl.trajectory import added, begin, run, update
+from whorl.learning.foresight import steps
+from whorl.learning.ledger import TERMS, Ledger, Terms, terms
+from whorl.learning.trajectory import added, begin, run, update
 
 POLICIES = {"step-matched": wh.step_matched, "adaptive": wh.adaptive}
 

@@ -21,7 +21,7 @@ from cosmic_ray.work_db import WorkDB, use_db  # pyright: ignore[reportMissingIm
 from cosmic_ray.work_item import WorkerOutcome, WorkResult  # pyright: ignore[reportMissingImports]
 
 CORE = {
-    "simplex": "simplex network",
+    "simplex": "simplex layered",
     "systems/layered": "layered simplex response",
     "response": "response preconditioner",
     "feedback": "feedback reciprocity",

@@ -9,7 +9,7 @@ route.
 import whorl as wh
 from peers import train_many
 from peers.problem import SCALE
-from whorl.policy import curvature_gate
+from whorl.learning.policy import curvature_gate
 
 
 def own_gate(view):

@@ -10,7 +10,7 @@ import jax.numpy as jnp  # noqa: E402
 
 import whorl as wh  # noqa: E402
 from peers.widths import LEAK  # noqa: E402
-from whorl.ledger import TERMS  # noqa: E402
+from whorl.learning.ledger import TERMS  # noqa: E402
 
 
 def weight(values):

@@ -33,7 +33,7 @@ from jaxtyping import Array, Float, Int, PyTree
 
 from whorl import _check
 from whorl.geometry import Geometry, Simplex
-from whorl.policy import admitted
+from whorl.learning.policy import admitted
 from whorl.turn import quarter_turn
 
 if TYPE_CHECKING:

@@ -37,9 +37,9 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from whorl import _check
-from whorl.baseline import Rule
 from whorl.geometry import Block, Geometry
-from whorl.policy import Scores
+from whorl.learning.baseline import Rule
+from whorl.learning.policy import Scores
 from whorl.registry import Number, rules
 from whorl.settling import Settling
 from whorl.system import Blocks, Fields, System

@@ -11,7 +11,8 @@ import pytest
 
 import session
 import whorl
-from whorl import foresight, measured, sweep
+from whorl import measured, sweep
+from whorl.learning import foresight
 
 DIRECTIVE = re.compile(r"^\.\. auto(?:function|class):: (whorl\.[\w.]+)$", re.M)
 DOCUMENTED = sorted(

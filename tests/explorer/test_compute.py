@@ -13,7 +13,7 @@ from explorer.states import SMALL
 from whorl.explorer import compute, cycle, many, moment, programs, recipe, system
 from whorl.explorer.presets import BY_NAME
 from whorl.explorer.state import State
-from whorl.schedule import fair_turns, permuted
+from whorl.learning.schedule import fair_turns, permuted
 
 
 def remade(state):

@@ -15,7 +15,7 @@ from fuzz.doors import sentence
 from whorl.explorer.server import application
 from whorl.explorer.state import State
 from whorl.explorer.views.table import KEYS, TIMES
-from whorl.ledger import TERMS
+from whorl.learning.ledger import TERMS
 
 WORDS = st.sampled_from(
     [

@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import composition_regression
 import whorl as wh
-from whorl.baseline import boundary, learn
+from whorl.learning.baseline import boundary, learn
 from whorl.regress.estimator import LEARNERS, FlowRegressor, _promised
 
 # Short fits are all that most of these tests need; those about convergence say so themselves.

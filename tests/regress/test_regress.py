@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import minimize
 
 import whorl as wh
-from whorl.baseline import learn
+from whorl.learning.baseline import learn
 from whorl.regress import (
     FlowRegressor,
     bootstrap,

@@ -12,8 +12,8 @@ import pytest
 import whorl as wh
 import whorl_audit
 from study import from_the_page
-from whorl.foresight import rollout
 from whorl.ground import store
+from whorl.learning.foresight import rollout
 from whorl.study import design, draws, kinds, run
 from whorl.study.kinds import foresight
 from whorl.study.kinds.foresight import arms, comparators

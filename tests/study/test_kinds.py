@@ -183,7 +183,12 @@ def test_a_lock_of_another_package_covers_its_files_and_those_of_whorl_that_it_n
         "swinging/pendulum/core.py",
         "swinging/shared.py",
     ]
-    assert {"__init__.py", "ensemble.py", "study/run.py", "ground/streams.py"} <= found.keys()
+    assert {
+        "__init__.py",
+        "learning/ensemble.py",
+        "study/run.py",
+        "ground/streams.py",
+    } <= found.keys()
     assert not [path for path in found if "horizon" in path]
 
 

@@ -56,14 +56,14 @@ def test_what_sets_the_kinds_apart():
     structural, threshold, horizon = (lock.sources(kind).keys() for kind in kinds.paper())
     assert {
         "fast/lanes.py",
-        "ensemble.py",
-        "policy.py",
-        "trajectory.py",
+        "learning/ensemble.py",
+        "learning/policy.py",
+        "learning/trajectory.py",
         "study/bootstrap.py",
     } <= horizon
-    assert {"baseline.py", "curvature.py"} <= structural
+    assert {"learning/baseline.py", "curvature.py"} <= structural
     assert {"curvature.py", "study/bootstrap.py"} <= threshold
-    assert not {"fast/lanes.py", "ensemble.py"} & (structural | threshold)
+    assert not {"fast/lanes.py", "learning/ensemble.py"} & (structural | threshold)
 
 
 @pytest.mark.parametrize("kind", kinds.names())
@@ -188,7 +188,7 @@ def test_a_change_of_a_judge_breaks_the_lock_and_one_of_another_kind_keeps_it(
 
 
 def test_a_reworded_sentence_keeps_the_lock_and_a_changed_constant_breaks_it(copied):
-    study, path = small("horizon"), copied / "policy.py"
+    study, path = small("horizon"), copied / "learning/policy.py"
     registered, source = lock.lock(study), path.read_text()
     reworded = source.replace('"""Never turn; take', '"""It never turns, and takes').replace(
         "import jax\n", "import jax  # of course\n\n\n"
@@ -199,7 +199,7 @@ def test_a_reworded_sentence_keeps_the_lock_and_a_changed_constant_breaks_it(cop
     path.write_text(source.replace("jnp.maximum(1.0, spread)", "jnp.maximum(2.0, spread)"))
     assert (
         lock.why_unregistered(study, registered, quick=False)
-        == "sources differ from the registered ones: policy.py"
+        == "sources differ from the registered ones: learning/policy.py"
     )
 
 

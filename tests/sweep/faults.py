@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from whorl.ensemble import train_many
+from whorl.learning.ensemble import train_many
 
 
 def train(nets, inputs, targets, *, policy, **more):

@@ -13,7 +13,7 @@ import numpy as np
 
 from whorl.explorer import programs, system
 from whorl.explorer.state import State
-from whorl.ledger import TERMS
+from whorl.learning.ledger import TERMS
 from whorl.simplex import tangent_basis
 from whorl.systems.graph import Graph
 from whorl.systems.layered import Network

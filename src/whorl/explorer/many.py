@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 import numpy as np
 
-from whorl.ensemble import stack, train_many
 from whorl.explorer import programs, system
 from whorl.explorer.state import NETWORKS, State
 from whorl.feedback import leaky, rotational
+from whorl.learning.ensemble import stack, train_many
 from whorl.registry import policies
 from whorl.systems.layered import Network
 

@@ -19,14 +19,14 @@ from whorl.curvature import Curvature, curvature
 from whorl.explorer import system
 from whorl.explorer.state import MAX_DEPTH, State
 from whorl.feedback import Direct, Leaky, Repair, Rotational, SpectralLaw, leaky, repair, rotational
-from whorl.ledger import Terms
-from whorl.policy import Adaptive, Decision, Gate, Native, Policy, StepMatched, View
+from whorl.learning.ledger import Terms
+from whorl.learning.policy import Adaptive, Decision, Gate, Native, Policy, StepMatched, View
+from whorl.learning.trajectory import begin, run
 from whorl.registry import gates, laws, policies
 from whorl.response import Matrix, Response, response
 from whorl.system import System
 from whorl.systems.graph import Graph
 from whorl.systems.layered import Network
-from whorl.trajectory import begin, run
 
 LAWS = (Direct, Repair, Leaky)
 POLICIES: dict[str, type[Policy]] = {

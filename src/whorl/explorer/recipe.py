@@ -47,16 +47,16 @@ def _data(state: State) -> str:
     if state.system == "column":
         column = f"net = wh.Network([({_parts(state.start)})[:, None]])  # one column that all the flow enters\n"
         repeated = f"np.tile({_parts(state.target)}, ({SAMPLES}, 1))"
-        return f"from whorl import schedule\n\n{streams}{column}inputs, targets = np.ones(({SAMPLES}, 1)), {repeated}\n"
+        return f"from whorl.learning import schedule\n\n{streams}{column}inputs, targets = np.ones(({SAMPLES}, 1)), {repeated}\n"
     if state.system == "graph":
         graph = looped(state)
         shares = np.asarray(graph.shares).tolist()
         inner = len(graph.nodes) - 3
         ends = f"sources={list(graph.nodes[:3])!r}, sinks={list(graph.nodes[inner:])!r}"
         made = f"net = wh.Graph(\n    {graph.edges!r},\n    {shares!r},\n    {ends},\n)\n"
-        return f"from whorl import schedule\n\n{streams}{made}{TASK}"
+        return f"from whorl.learning import schedule\n\n{streams}{made}{TASK}"
     made = f"net = wh.Network.random({widths(state)!r}, imbalance={state.imbalance!r}, floor={state.floor!r}, seed=columns)\n"
-    return f"from whorl import schedule\n\n{streams}{made}{TASK}"
+    return f"from whorl.learning import schedule\n\n{streams}{made}{TASK}"
 
 
 def _rules(state: State) -> str:

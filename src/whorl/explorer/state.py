@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from whorl.feedback import ALPHA, LEAK, OMEGA
-from whorl.policy import SCALE
+from whorl.learning.policy import SCALE
 from whorl.registry import Entry, Number, Registry, gates, laws, policies
 
 MAX_DEPTH = 6

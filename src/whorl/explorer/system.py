@@ -14,8 +14,8 @@ import numpy as np
 from whorl._construct import columns
 from whorl.explorer.state import MAX_EPOCHS, SAMPLES, Shares, State
 from whorl.feedback import Law, leaky, repair, rotational
+from whorl.learning.schedule import fair_turns, fixed, permuted
 from whorl.registry import laws
-from whorl.schedule import fair_turns, fixed, permuted
 from whorl.systems.graph import Graph
 from whorl.systems.layered import Network
 from whorl.task import Task

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from whorl import _check
-from whorl.ledger import TERMS, Ledger
+from whorl.learning.ledger import TERMS, Ledger
 from whorl.palette import FAINT
 from whorl.plot._canvas import Drawn, beside, canvas, ink, theme
 

@@ -34,7 +34,8 @@ from sklearn.utils.validation import (
 )
 
 from whorl import _check, simplex
-from whorl.baseline import (
+from whorl.feedback import SpectralLaw, rotational
+from whorl.learning.baseline import (
     Rule,
     Run,
     boundary,
@@ -43,8 +44,8 @@ from whorl.baseline import (
     learn,
     natural_gradient,
 )
-from whorl.feedback import SpectralLaw, rotational
-from whorl.policy import Policy
+from whorl.learning.policy import Policy
+from whorl.learning.trajectory import Pair, train
 from whorl.registry import laws, policies
 from whorl.regress import hidden, tables
 from whorl.regress.descent import Found, inside, minimise
@@ -52,7 +53,6 @@ from whorl.regress.losses import LOSSES
 from whorl.regress.words import notes, summary
 from whorl.system import loss
 from whorl.systems.layered import Network
-from whorl.trajectory import Pair, train
 
 if TYPE_CHECKING:
     # scikit-learn ships no types: this is what a type checker should know of its base classes.

@@ -17,8 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from whorl.baseline import Rule, learn, rooted_jacobian
-from whorl.policy import Scores
+from whorl.learning.baseline import Rule, learn, rooted_jacobian
+from whorl.learning.policy import Scores
 from whorl.system import Fields, System
 from whorl.systems.faced import faced
 from whorl.systems.layered import Network

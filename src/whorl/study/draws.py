@@ -7,8 +7,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from whorl import _construct, schedule
+from whorl import _construct
 from whorl.ground.streams import stream
+from whorl.learning import schedule
 from whorl.task import drawn
 
 TASK, COLUMNS, ORDER, TURNS, CONTROL = range(5)  # what a stream is for; a kind may add others

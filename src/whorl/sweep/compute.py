@@ -10,10 +10,10 @@ from collections.abc import Callable
 import jax
 import numpy as np
 
-from whorl.ensemble import Ensemble, stacked, train_many
 from whorl.feedback import rotational
-from whorl.ledger import TERMS
-from whorl.policy import Policy
+from whorl.learning.ensemble import Ensemble, stacked, train_many
+from whorl.learning.ledger import TERMS
+from whorl.learning.policy import Policy
 from whorl.registry import laws, policies
 from whorl.sweep import draws
 from whorl.sweep.plan import Cases

@@ -20,8 +20,8 @@ from whorl.feedback import ALPHA
 from whorl.ground import rules
 from whorl.ground.reader import MISSING, Reader, Words, contents, lines, toml
 from whorl.ground.rules import Limit, finite
-from whorl.ledger import TERMS
-from whorl.policy import GATE, OMEGA, SCALE
+from whorl.learning.ledger import TERMS
+from whorl.learning.policy import GATE, OMEGA, SCALE
 from whorl.registry import Number, Word, laws, policies
 
 KINDS = ("grid", "random")

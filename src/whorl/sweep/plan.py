@@ -191,7 +191,10 @@ def update_seconds(shape: Mapping[str, Any]) -> float:
 
     Constants of a fit to benchmarks/README.md for width three, a rough guess elsewhere.
     """
-    ours = all(known.get(shape[known.kind]).source == "whorl.policy" for known in (policies, gates))
+    ours = all(
+        known.get(shape[known.kind]).source == "whorl.learning.policy"
+        for known in (policies, gates)
+    )
     if shape["width"] == 3 and shape["alpha"] == 1 and shape["law"] == "leaky" and ours:
         return 5e-9 + 9.5e-8 * shape["depth"]
     return 2e-6 * (1 + shape["depth"]) * (shape["width"] / 3) ** 2

@@ -15,7 +15,7 @@ from whorl.sweep.compute import Rows, Train
 from whorl.sweep.design import parse
 from whorl.sweep.plan import Plan, case_bytes
 
-TRAIN = "whorl.ensemble:train_many"
+TRAIN = "whorl.learning.ensemble:train_many"
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from whorl.explorer import style
 from whorl.explorer.compute import Played
 from whorl.explorer.style import Theme
 from whorl.explorer.views import views
-from whorl.ledger import TERMS
+from whorl.learning.ledger import TERMS
 from whorl.registry import policies
 
 NUMBERS = 76  # pixels right of the bars, for one number per bar

@@ -9,7 +9,7 @@ from whorl import _check
 from whorl.explorer import style
 from whorl.explorer.compute import PLANE
 from whorl.explorer.style import Theme
-from whorl.ledger import TERMS
+from whorl.learning.ledger import TERMS
 
 LONGEST = 40  # letters of a column's name
 SHOWN = 5000  # points of a scatter; a browser should not have to draw more

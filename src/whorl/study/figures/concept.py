@@ -23,13 +23,13 @@ from whorl import palette
 from whorl.curvature import curvature, turn_scores
 from whorl.feedback import direct, rotational
 from whorl.flow import flow
-from whorl.policy import adaptive
+from whorl.learning.policy import adaptive
+from whorl.learning.trajectory import Pair, train
 from whorl.reciprocity import certify, closed_loop
 from whorl.response import response
 from whorl.study.figures import style
 from whorl.system import loss
 from whorl.systems.layered import Network
-from whorl.trajectory import Pair, train
 
 CENTRED: dict[str, Any] = {"ha": "center", "va": "center"}
 SOURCE, TARGET = np.array([[1.0]]), np.array([[0.42, 0.33, 0.25]])

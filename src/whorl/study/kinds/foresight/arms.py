@@ -6,10 +6,10 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from whorl.ensemble import Ensemble, stacked, train_many
 from whorl.feedback import leaky, rotational
-from whorl.foresight import TURNS, Rollout, rollout, steps
-from whorl.ledger import TERMS
+from whorl.learning.ensemble import Ensemble, stacked, train_many
+from whorl.learning.foresight import TURNS, Rollout, rollout, steps
+from whorl.learning.ledger import TERMS
 from whorl.study import frames
 from whorl.study.draws import order as shown
 from whorl.study.draws import softmax_layers, task

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from whorl import _construct, schedule
+from whorl import _construct
 from whorl.ground.streams import stream
+from whorl.learning import schedule
 from whorl.study.draws import COLUMNS, ORDER, TASK
 from whorl.task import drawn
 

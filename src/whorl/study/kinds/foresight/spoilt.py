@@ -14,8 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from whorl.foresight import Rollout
-from whorl.policy import View
+from whorl.learning.foresight import Rollout
+from whorl.learning.policy import View
 
 TABLES = ("foreseen", "angles", "errors")
 

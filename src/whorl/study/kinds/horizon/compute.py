@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from whorl.ensemble import stacked, train_many
 from whorl.feedback import leaky, rotational
-from whorl.policy import Policy, adaptive, step_matched
+from whorl.learning.ensemble import stacked, train_many
+from whorl.learning.policy import Policy, adaptive, step_matched
 from whorl.study import draws
 from whorl.study.kind import Arrays
 from whorl.study.parameters import Coupled

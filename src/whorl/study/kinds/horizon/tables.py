@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from whorl.ledger import TERMS
+from whorl.learning.ledger import TERMS
 from whorl.study import bootstrap, frames
 from whorl.study.frames import Parts, Table, Tables, exact_sum
 from whorl.study.kinds.horizon.compute import LOSSES, POLICIES, SIDES, Stage, drawn

@@ -12,10 +12,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from whorl.baseline import gauss_newton
 from whorl.curvature import curvature, turn_scores
 from whorl.feedback import leaky, rotational
 from whorl.ground.streams import stream
+from whorl.learning.baseline import gauss_newton
 from whorl.response import Response, response
 from whorl.study import draws
 from whorl.study.draws import COLUMNS, CONTROL

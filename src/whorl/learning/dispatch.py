@@ -17,7 +17,7 @@ from jax import Array
 from whorl.fast import fused, layers, modes
 from whorl.fast.exponential import REACH
 from whorl.feedback import Direct, Leaky, Repair, Rotational, SpectralLaw
-from whorl.policy import Policy, always, can_turn, curvature_gate, never
+from whorl.learning.policy import Policy, always, can_turn, curvature_gate, never
 from whorl.response import response
 from whorl.simplex import tangent_basis
 from whorl.systems.layered import Network

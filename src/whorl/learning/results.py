@@ -21,7 +21,7 @@ from jaxtyping import Array, Float, Int
 
 from whorl import _check
 from whorl._show import Shown
-from whorl.ledger import Outcome, Terms
+from whorl.learning.ledger import Outcome, Terms
 
 Pairs = Float[Array, "*updates"] | Float[np.ndarray, "*updates"]
 

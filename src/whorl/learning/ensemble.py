@@ -19,16 +19,17 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from whorl import _check, _progress, dispatch
+from whorl import _check, _progress
 from whorl._check import Numbers
 from whorl.fast import fused
 from whorl.fast.programs import BLOCK, in_chunks, lane_program, layer_program
-from whorl.ledger import Ledger, Outcome, Terms
-from whorl.policy import Policy, check_turn
-from whorl.results import Coupled, Info
-from whorl.schedule import checked_order, checked_turns
+from whorl.learning import dispatch
+from whorl.learning.ledger import Ledger, Outcome, Terms
+from whorl.learning.policy import Policy, check_turn
+from whorl.learning.results import Coupled, Info
+from whorl.learning.schedule import checked_order, checked_turns
+from whorl.learning.trajectory import begin, run, train
 from whorl.systems.layered import Network
-from whorl.trajectory import begin, run, train
 
 CHUNK = 256  # pairs of one call, and a part of a result's identity: last bits depend on it
 GENERAL_CHUNK = 64
@@ -98,7 +99,7 @@ def stacked(layers: Float[np.ndarray, "pairs depth width width"]) -> Network:
     """The same from layers that were drawn and checked as arrays, all rates one.
 
     Examples:
-        >>> from whorl.ensemble import stacked
+        >>> from whorl.learning.ensemble import stacked
         >>> stacked(np.full((5, 2, 3, 3), 1 / 3)).layers[1].shape
         (5, 3, 3)
     """

@@ -31,11 +31,21 @@ from jaxtyping import Array, Float, Int
 from whorl import _check
 from whorl._check import Numbers
 from whorl.feedback import Rotational
-from whorl.policy import SCALE, Decision, Policy, View, always, checked, envelope, parts, reserved
+from whorl.learning.policy import (
+    SCALE,
+    Decision,
+    Policy,
+    View,
+    always,
+    checked,
+    envelope,
+    parts,
+    reserved,
+)
+from whorl.learning.trajectory import mean_loss
 from whorl.registry import policies
 from whorl.response import response
 from whorl.system import System
-from whorl.trajectory import mean_loss
 
 FOREVER = 2**30  # a horizon beyond every schedule
 
@@ -209,7 +219,7 @@ def steps(*fractions: float) -> tuple[Action, ...]:
     """Actions that never turn: the native step, and fractions of it.
 
     Examples:
-        >>> from whorl import foresight
+        >>> from whorl.learning import foresight
         >>> foresight.steps(1.0, 0.5)
         (Action(amount=0.0, fraction=1.0), Action(amount=0.0, fraction=0.5))
     """

@@ -19,7 +19,7 @@ def fixed(samples: int, epochs: int) -> Drawn:
     """Every epoch shows the samples in their own order.
 
     Examples:
-        >>> from whorl import schedule
+        >>> from whorl.learning import schedule
         >>> schedule.fixed(samples=3, epochs=2).tolist()
         [0, 1, 2, 0, 1, 2]
     """
@@ -32,7 +32,7 @@ def permuted(samples: int, epochs: int, seed: int | np.random.Generator) -> Draw
     """Every epoch shows the samples in a fresh random order.
 
     Examples:
-        >>> from whorl import schedule
+        >>> from whorl.learning import schedule
         >>> sorted(schedule.permuted(samples=3, epochs=1, seed=0).tolist())
         [0, 1, 2]
     """
@@ -49,7 +49,7 @@ def fair_turns(updates: int, seed: int | np.random.Generator) -> Drawn:
     """A fair coin for every update: +1 or -1.
 
     Examples:
-        >>> from whorl import schedule
+        >>> from whorl.learning import schedule
         >>> sorted(set(schedule.fair_turns(100, seed=0).tolist()))
         [-1, 1]
     """
@@ -69,7 +69,7 @@ def constant_turns(updates: int, turn: int = 1) -> Drawn:
         The turns, `(updates,)`.
 
     Examples:
-        >>> from whorl import schedule
+        >>> from whorl.learning import schedule
         >>> schedule.constant_turns(3, turn=-1).tolist()
         [-1, -1, -1]
     """
@@ -91,7 +91,7 @@ def flipping_turns(
         The turns, `(updates,)`.
 
     Examples:
-        >>> from whorl import schedule
+        >>> from whorl.learning import schedule
         >>> schedule.flipping_turns(4, 1.0, seed=0).tolist()
         [1, -1, 1, -1]
     """

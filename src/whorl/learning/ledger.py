@@ -52,7 +52,7 @@ def terms(plus: Array, minus: Array, taken: Array, zero: Array, own: Array, othe
     the native learner's increment at its own state.
 
     Examples:
-        >>> from whorl import ledger
+        >>> from whorl.learning import ledger
         >>> terms = ledger.terms(
         ...     *(jnp.array(loss) for loss in (-3.0, -1.0, -3.0, -2.5, -2.0, -4.0))
         ... )

@@ -14,12 +14,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from whorl import _check, _progress, ledger
+from whorl import _check, _progress
 from whorl._check import Count, Numbers, Order
-from whorl.ledger import Ledger, Outcome, Terms
-from whorl.policy import Policy, check_turn, envelope, look
-from whorl.results import Coupled, Info
-from whorl.schedule import drawn
+from whorl.learning import ledger
+from whorl.learning.ledger import Ledger, Outcome, Terms
+from whorl.learning.policy import Policy, check_turn, envelope, look
+from whorl.learning.results import Coupled, Info
+from whorl.learning.schedule import drawn
 from whorl.system import System, checked_data
 
 
@@ -166,7 +167,7 @@ def update(
 
     Examples:
         >>> import equinox as eqx
-        >>> from whorl import trajectory
+        >>> from whorl.learning import trajectory
         >>> zero, plus = jnp.array(0), jnp.array(1)
         >>> start, plan = trajectory.begin(net, x, y), (zero[None], plus[None])
         >>> state, info = eqx.filter_jit(trajectory.update)(

@@ -47,12 +47,12 @@ from whorl import _check
 from whorl._check import Count, Numbers, Order
 from whorl._show import Valued
 from whorl.feedback import Law, Leaky
-from whorl.policy import Scores, envelope
+from whorl.learning.policy import Scores, envelope
+from whorl.learning.results import Result
+from whorl.learning.schedule import drawn
+from whorl.learning.trajectory import first, mean_loss
 from whorl.response import Response, jacobian, response
-from whorl.results import Result
-from whorl.schedule import drawn
 from whorl.system import Fields, System, checked_data, unravel
-from whorl.trajectory import first, mean_loss
 
 
 class Rule(Valued, eqx.Module):

@@ -38,7 +38,7 @@ class View(eqx.Module):
     """What a policy sees before an update.
 
     Examples:
-        >>> from whorl import policy
+        >>> from whorl.learning import policy
         >>> view = policy.look(
         ...     wh.rotational(base=wh.leaky(0.1)), net, x, y, sample=0, turn=1, number=0
         ... )
@@ -219,7 +219,7 @@ def envelope(scale: Array, system: System, scores: Blocks) -> Float[Array, ""]:
     """The admissible step of an applied score: `scale` over its spread, or over 1 if that is more.
 
     Examples:
-        >>> from whorl import policy
+        >>> from whorl.learning import policy
         >>> float(
         ...     policy.envelope(
         ...         jnp.array(0.1), wh.Network([[[0.5], [0.5]]]), (jnp.array([[4.0], [0.0]]),)
@@ -239,7 +239,7 @@ def reserved(scale: Array, omega: Array, view: View) -> Float[Array, ""]:
     """The step that either sense of the turn could take.
 
     Examples:
-        >>> from whorl import policy
+        >>> from whorl.learning import policy
         >>> view = policy.look(
         ...     wh.rotational(base=wh.leaky(0.1)), net, x, y, sample=0, turn=1, number=0
         ... )
@@ -424,7 +424,7 @@ def checked(
     """The four fields that every policy has, from what a user gave.
 
     Examples:
-        >>> from whorl import policy
+        >>> from whorl.learning import policy
         >>> scale, omega, gate, law = policy.checked(0.1, 1.0, "curvature", None)
     """
     if isinstance(gate, str) or not callable(gate):
