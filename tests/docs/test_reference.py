@@ -63,9 +63,9 @@ def test_every_public_name_is_in_the_reference(module):
 
 
 def test_the_policies_with_foresight_are_in_the_reference():
-    assert {f"whorl.{name}" for name in ("rollout", "costate", "Action", "foresight.steps")} <= set(
-        DOCUMENTED
-    )
+    assert {
+        f"whorl.{name}" for name in ("rollout", "costate", "Action", "learning.foresight.steps")
+    } <= set(DOCUMENTED)
     assert foresight.rollout is whorl.rollout
 
 
