@@ -79,6 +79,7 @@ def exactly_geometric(values, digits=60):
         return right * left.T, middle
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("values", SPECTRA.values(), ids=SPECTRA)
 def test_the_geometric_law_is_that_of_exact_arithmetic(values):
     left, right = geometric_factors(jnp.asarray(values), kept(values))
@@ -108,6 +109,7 @@ def reached(size, condition, seed):
     return off, np.abs(np.tril(ordered, -1)).max()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("size", [2, 3, 6, 13, 30])
 @pytest.mark.parametrize("condition", [10.0, 1e6, 1e12])
 def test_the_diagonal_of_the_triangle_is_the_geometric_mean(size, condition):
@@ -197,6 +199,7 @@ def test_no_skew_part_beats_the_arithmetic_mean(starts):
     assert 0.9 < best <= 1 + 1e-12
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("size", [2, 3, 7, 30])
 @pytest.mark.parametrize("condition", [1.5, 1e12])
 def test_a_gyration_brings_every_real_part_to_the_arithmetic_mean(size, condition):
@@ -344,6 +347,7 @@ def test_curvature_takes_a_law_under_a_budget():
     assert "through critical" in str(found)
 
 
+@pytest.mark.slow
 def test_laws_under_budgets_learn_and_are_made_under_jit():
     rule = wh.boundary(wh.critical())
     run = wh.learn(NET, INPUTS, TARGETS, rule=rule, scale=0.2, epochs=3, seed=0)

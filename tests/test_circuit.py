@@ -32,6 +32,7 @@ def laplacian(edges, sizes, nodes):
     return matrix
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(5))
 def test_voltages_are_those_of_the_nodal_equations(seed):
     edges, sizes = drawn(seed)
@@ -49,6 +50,7 @@ def test_voltages_are_those_of_the_nodal_equations(seed):
     )
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_a_unit_current_meets_the_resistance_distance_of_networkx(seed):
     edges, sizes = drawn(seed)
@@ -93,6 +95,7 @@ def test_the_currents_of_all_pairs_are_the_current_flow_betweenness_of_networkx(
         assert ours / 2 == pytest.approx(expected, rel=1e-10)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("elements", [{}, {3: wh.Diode(0.3), 8: jnp.sinh}])
 def test_what_is_fed_in_comes_out(elements):
     edges, sizes = drawn(3)

@@ -98,6 +98,7 @@ def test_the_lanes_follow_the_general_loop(policy):
     assert result.closure.max() <= 1e-14
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "widths", [(3, 3), pytest.param((3, 4, 3), marks=pytest.mark.slow)], ids=["lanes", "general"]
 )

@@ -136,6 +136,7 @@ def test_direct_leaky_and_repair_are_spectral_laws(law, r):
     )
 
 
+@pytest.mark.slow
 @given(problems(sparse=False))
 def test_every_spectral_law_is_that_function_of_the_response(problem):
     # Functions with slopes of order one move by no more than the round-off of K, whatever its

@@ -25,6 +25,7 @@ NETS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "depth",
     [

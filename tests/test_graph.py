@@ -216,6 +216,7 @@ def test_the_host_answers_as_the_device_does_and_so_do_its_derivatives():
             np.testing.assert_allclose(one, other, rtol=0, atol=1e-13 * float(jnp.abs(other).max()))
 
 
+@pytest.mark.slow
 def test_one_state_is_factorised_once_and_another_anew():
     graph = wh.Graph.random(20, 60, inputs=2, outputs=3, seed=0, solver="direct")
     pattern = graph.wiring.pattern

@@ -23,6 +23,7 @@ def test_a_device_without_faults_is_its_system():
     np.testing.assert_array_equal(wh.response(device, X) @ Y, wh.response(NET, X) @ Y)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("fault", ["mismatch", "score_noise", "solve_noise"])
 def test_a_fault_between_outputs_and_parameters_costs_reciprocity_in_proportion(fault):
     found = [certified(wh.Imperfect(NET, key=1, **{fault: size})) for size in (0.02, 0.04)]

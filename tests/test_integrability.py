@@ -258,6 +258,7 @@ def _shifted(net, shift):
     return jnp.concatenate([(score - score[-1:])[:-1].T.ravel() for score in scores])
 
 
+@pytest.mark.slow
 def test_the_rotational_law_is_no_gradient_and_turns_more_than_repair():
     net = wh.Network.random([3, 3, 3], seed=2, floor=0.1)
     turning = wh.integrability(descent(net, wh.rotational(1.0, 2.0), 3), net.layers)

@@ -259,6 +259,7 @@ def pictures(account, flows):
     }
 
 
+@pytest.mark.slow
 def test_every_picture_is_drawn_on_a_grid_of_ones_own(account, flows):
     figure = Figure(figsize=(12, 8), layout="constrained")
     for number, (name, draw) in enumerate(pictures(account, flows).items()):

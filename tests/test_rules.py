@@ -75,6 +75,7 @@ def test_currents_that_are_conserved_learn_by_the_same_rules():
     np.testing.assert_allclose(limit.reduced, K.reduced(), rtol=1e-11, atol=1e-15)
 
 
+@pytest.mark.slow
 def test_the_bias_of_a_nudge_is_linear_on_one_side_and_quadratic_centred():
     system = circuit()
     limit = velocity(wh.equilibrium_propagation(), system)
@@ -90,6 +91,7 @@ def test_the_bias_of_a_nudge_is_linear_on_one_side_and_quadratic_centred():
     np.testing.assert_allclose(small, velocity(wh.coupled_learning(), system), atol=1e-4)
 
 
+@pytest.mark.slow
 def test_in_a_linear_circuit_hard_clamping_is_adjoint_coupled_learning():
     one, other = (
         velocity(rule, circuit())
@@ -174,6 +176,7 @@ def test_the_kite_cannot_learn_what_its_symmetry_hides(rule):
     assert np.log2(rates[0] / rates[1]) == pytest.approx(2.0, abs=0.05)
 
 
+@pytest.mark.slow
 def test_feedback_alignment_carries_the_residual_back_by_other_parameters(monkeypatch):
     net, rows = wh.Network.random((3, 4, 3), seed=0), np.array([[0.2, 0.3, 0.5]])
     rule = wh.feedback_alignment(seed=4)

@@ -125,6 +125,8 @@ SYSTEMS = {
 }
 QUICK = ("network", "circuit", "mixed")  # the second command tries all systems everywhere
 VARIANTS = (
+    "circuit of currents",
+    "circuit of both",
     "circuit with diodes",
     "diodes between currents",
     "graph, direct",
@@ -132,6 +134,8 @@ VARIANTS = (
     "transport, saturating",
     "signed, one way lost",
     "imperfect, frozen",
+    "wide, several samples",
+    "partly supported",
 )
 
 
@@ -259,6 +263,7 @@ def test_a_geometry_moves_as_its_step_begins(name):
         )
 
 
+@pytest.mark.slow
 @each_system
 def test_a_square_root_of_the_mobility_is_one_by_both_routes(name):
     system, *_ = problem(name)
@@ -341,6 +346,7 @@ def test_a_system_of_ones_own_is_certified_trained_and_accounted_for():
     assert float(run.final) < float(run.start)
 
 
+@pytest.mark.slow
 def test_gauss_newton_is_the_leaky_law_for_every_geometry():
     system, inputs = SYSTEMS["ladder"]
     targets = jnp.array([[1.0, 2.0], [0.5, 0.8]])

@@ -17,6 +17,7 @@ def rows(seed, samples=3, width=4, dtype=float):
     return jnp.asarray(np.random.default_rng(seed).dirichlet(np.ones(width), samples).astype(dtype))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 def test_the_derivatives_of_a_unit_are_the_automatic_ones(unit):
     flow, moved = 0.7 * rows(0), jnp.asarray(np.random.default_rng(1).standard_normal((3, 4)))

@@ -39,6 +39,7 @@ def test_a_row_too_many_at_the_end_is_found():
     assert list(rows._key_faults(table, {"depth": np.arange(5)})) == ["4 rows instead of 5"]
 
 
+@pytest.mark.slow
 def test_both_kinds_of_wrong_prediction_are_errors():
     p, tables = made("threshold")
     table = tables["configurations"]

@@ -172,6 +172,7 @@ def test_a_dry_run_says_what_a_run_takes_and_makes_nothing(whorl, tmp_path, monk
     assert "of memory and" in out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["structural", "threshold", "horizon"])
 def test_the_rows_of_an_estimate_are_those_of_the_tables(kind):
     p, tables = made(kind)

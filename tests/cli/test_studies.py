@@ -315,6 +315,7 @@ def test_reproducing_prints_every_published_number_next_to_ours(
         assert by_name[number.statistic]["verdict"] in line
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("bare")
 def test_reproducing_answers_1_when_a_verdict_differs(tmp_path, monkeypatch, whorl, small_paper):
     monkeypatch.chdir(tmp_path)

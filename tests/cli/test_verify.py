@@ -68,6 +68,7 @@ def test_a_forged_page_is_refused_though_it_was_sealed_anew(copied, whorl):
     assert "not covered who made the run" in out
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -102,6 +103,7 @@ def test_errors_of_an_audit_on_another_machine_are_said_and_no_failure(copied, f
     assert "audit elsewhere" in notes[0]
 
 
+@pytest.mark.slow
 def test_a_figure_of_other_data_is_found(copied, findings, monkeypatch):
     before = {path.name: path.read_bytes() for path in (RUN / "mine" / "figures").iterdir()}
     read = store.read_table

@@ -75,6 +75,7 @@ def test_the_script_remakes_the_state(state, capsys):
     assert moment.moment(state).certificate.splitlines()[0] in printed
 
 
+@pytest.mark.slow
 def test_the_script_of_the_cycle_remakes_its_orbit():
     state = replace(BY_NAME["cycle"].state, epochs=2, frame=0)
     np.testing.assert_allclose(remade(state)["orbit"], cycle.orbit(state).shares, atol=1e-12)
@@ -102,6 +103,7 @@ def test_the_account_of_every_moment_is_the_gap():
     )
 
 
+@pytest.mark.slow
 def test_the_loop_turns_as_the_law_says():
     seen = compute.run(replace(SMALL, alpha=1.5, omega=2.0))
     np.testing.assert_allclose(
@@ -110,6 +112,7 @@ def test_the_loop_turns_as_the_law_says():
     assert np.abs(compute.run(replace(SMALL, law="direct")).eigenvalues.imag).max() == 0
 
 
+@pytest.mark.slow
 def test_the_two_examples_of_the_paper_are_on_the_map():
     values = {
         name: moment.moment(replace(BY_NAME[name].state, epochs=2, frame=0))

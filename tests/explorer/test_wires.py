@@ -26,6 +26,7 @@ def rays(traces):
     return [np.stack([one.x, one.y], axis=1) for one in traces if one.opacity == 0.35]
 
 
+@pytest.mark.slow
 def test_equilibrium_propagation_goes_straight_along_lines_at_right_angles():
     one, other = lines(drawn("propagation"))
     assert abs(one @ other) < 1e-9
@@ -51,6 +52,7 @@ def test_feedback_alignment_leaves_no_straight_line_and_turns_every_residual_the
     assert all((np.diff(angle) * next(iter(ways)) > 0).all() for angle in turned)
 
 
+@pytest.mark.slow
 def test_currents_are_drawn_as_wide_as_they_are_and_conserved():
     state = BY_NAME["coupled"].state
     figure = gallery.picture(state)["figures"]["network"].to_dict()

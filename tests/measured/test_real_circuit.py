@@ -21,6 +21,7 @@ def folder():
     pytest.skip("the measurements of the circuit are not there: set WHORL_DATA to their folder")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("experiment", [1, 2])
 @pytest.mark.parametrize("constant", ["0.02", "0.08", "0.2"])
 def test_every_verdict_on_the_page_is_that_of_the_script(experiment, constant):

@@ -288,6 +288,7 @@ def test_a_network_that_has_nothing_to_learn_is_refused_in_one_sentence():
         run.compute(study)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_many_families_do_not_wait_for_each_other_forever():
     """Beyond some hundred families the two routes of an update, in one call, never came back.

@@ -35,6 +35,7 @@ ALWAYS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
