@@ -1,6 +1,7 @@
 """Wide networks: fewer passes and Lanczos' method give the answers of the dense algebra."""
 
 from fractions import Fraction
+from typing import Any, cast
 
 import equinox as eqx
 import jax
@@ -332,7 +333,10 @@ def test_lanczos_refuses_a_response_that_is_not_symmetric():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: wh.krylov(wh.rotational()), r"law must be a spectral law such as leaky\(0.1\)"),
+        (
+            lambda: wh.krylov(cast(Any, wh.rotational())),
+            r"law must be a spectral law such as leaky\(0.1\)",
+        ),
         (
             lambda: wh.krylov(wh.direct(), most=0),
             "most must be a whole number of at least 1, but it is 0",

@@ -6,7 +6,7 @@ import pytest
 from scipy import linalg, optimize
 
 import whorl as wh
-from whorl.spectrum import Spectrum, closest_metric
+from whorl.spectrum import Dynamics, closest_metric
 
 INPUTS = np.asarray(wh.Task.random(3, 3, seed=1).inputs)
 NET = wh.Network.random([3, 3, 3], seed=2, floor=0.1)
@@ -225,9 +225,9 @@ def test_growth_before_decay_is_that_of_a_fine_search():
 
 def test_a_spectrum_that_is_known_badly_is_borderline():
     loop = np.array([[1.0, 0.3], [-0.01, 1.1]])
-    assert [Spectrum(loop, error).verdict for error in (1e-6, 0.15)] == ["turns", "borderline"]
+    assert [Dynamics(loop, error).verdict for error in (1e-6, 0.15)] == ["turns", "borderline"]
     calm = np.array([[1.0, 0.3], [0.01, 1.4]])
-    assert [Spectrum(calm, error).verdict for error in (1e-6, 0.15)] == [
+    assert [Dynamics(calm, error).verdict for error in (1e-6, 0.15)] == [
         "gradient in another metric",
         "borderline",
     ]

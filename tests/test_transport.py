@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import whorl as wh
-from whorl.systems.transport import Unit
+from whorl.systems.transport import Saturating, Unit
 
 NET = wh.Network.random((3, 4, 3), seed=0, floor=0.1)
 UNITS = [wh.competition(0.4), wh.competition(3.0), wh.saturating(0.1), wh.saturating(5.0)]
@@ -27,7 +27,7 @@ def test_the_derivatives_of_a_unit_are_the_automatic_ones(unit):
 
 
 def test_a_wrong_derivative_would_be_seen():
-    class Wrong(type(wh.saturating(0.1))):
+    class Wrong(Saturating):
         def _slope(self, flow):
             return 1.01 * super()._slope(flow)
 

@@ -83,6 +83,8 @@ from whorl.rules import coupled_learning as coupled_learning
 from whorl.rules import equilibrium_propagation as equilibrium_propagation
 from whorl.rules import feedback_alignment as feedback_alignment
 from whorl.settling import Settling as Settling
+from whorl.spectrum import Dynamics as Dynamics
+from whorl.spectrum import Growth as Growth
 from whorl.system import System as System
 from whorl.system import loss as loss
 from whorl.system import predict as predict
@@ -95,6 +97,7 @@ from whorl.systems.faced import faced as faced
 from whorl.systems.graph import Graph as Graph
 from whorl.systems.imperfect import Imperfect as Imperfect
 from whorl.systems.layered import Network as Network
+from whorl.systems.layered import Streams as Streams
 from whorl.systems.netlist import from_netlist as from_netlist
 from whorl.systems.netlist import to_netlist as to_netlist
 from whorl.systems.signed import Signed as Signed

@@ -427,7 +427,7 @@ def _checked(gain: ArrayLike, sense: ArrayLike, tol: float) -> tuple[Array, Arra
 
 # No sweep and no estimator: there a law is spectral, and a policy adds the turn.
 @laws.register(parameters=(GAIN,), where=())
-def critical(gain: ArrayLike = 1.0, sense: ArrayLike = 1, *, tol: float = 1e-10) -> Critical:
+def critical(gain: ArrayLike = 1.0, sense: ArrayLike = 1, *, tol: float = 1e-10) -> Turning:
     r"""The critical turn of one sample: the fastest relaxation at a given gain.
 
     With three outputs $\mathcal{B} = g(\cos\varphi\,P + \sin\varphi\,C)$ with $\cos\varphi =
@@ -457,7 +457,7 @@ def critical(gain: ArrayLike = 1.0, sense: ArrayLike = 1, *, tol: float = 1e-10)
 
 
 @laws.register(parameters=(GAIN,), where=())
-def geometric(gain: ArrayLike = 1.0, sense: ArrayLike = 1, *, tol: float = 1e-10) -> Geometric:
+def geometric(gain: ArrayLike = 1.0, sense: ArrayLike = 1, *, tol: float = 1e-10) -> Turning:
     r"""The fastest law of norm $g$: every eigenvalue of its loop is $g$ times the geometric mean.
 
     Its loop is far from normal where the condition of K is large: errors may grow much before they
@@ -487,7 +487,7 @@ def paired(
     sense: ArrayLike = 1,
     *,
     tol: float = 1e-10,
-) -> Paired:
+) -> Turning:
     """The critical turn of every pair of a strong and a weak mode.
 
     Its rate is g times the smallest geometric mean of a pair.
@@ -513,7 +513,7 @@ def paired(
 
 
 @laws.register(where=())
-def gyrating(symmetric: Law | Numbers | None = None, *, tol: float = 1e-10) -> Gyrating:
+def gyrating(symmetric: Law | Numbers | None = None, *, tol: float = 1e-10) -> Law:
     r"""The fastest law whose loop has a given symmetric part: a skew part is added to it.
 
     All eigenvalues of the loop have the real part $\mathrm{tr}\,S/n$, where a symmetric loop $S$

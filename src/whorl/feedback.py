@@ -269,7 +269,7 @@ OMEGA = Number(
 
 
 @laws.register()
-def direct() -> Direct:
+def direct() -> SpectralLaw:
     """The law that applies the error itself, v = e.
 
     Examples:
@@ -282,7 +282,7 @@ def direct() -> Direct:
 
 # No sweep: a pseudo-inverse is LAPACK's, which does not return from some compiled loops.
 @laws.register(where=("explorer", "estimator"))
-def repair(*, tol: float = 1e-10) -> Repair:
+def repair(*, tol: float = 1e-10) -> SpectralLaw:
     """The law that undoes the response on its range, by the Moore-Penrose inverse.
 
     Modes below `tol` times the largest are left.
@@ -308,7 +308,7 @@ def repair(*, tol: float = 1e-10) -> Repair:
 
 
 @laws.register(help="The law that undoes the response up to a leak.", parameters=(LEAK,))
-def leaky(mu: Numbers) -> Leaky:
+def leaky(mu: Numbers) -> SpectralLaw:
     r"""The law that undoes the response up to a leak, $v = (K + \mu I)^{-1} e$, with `mu` > 0.
 
     Args:
@@ -328,7 +328,7 @@ def leaky(mu: Numbers) -> Leaky:
 
 # No name in a design: it takes a function.
 @laws.register(help="The law r(K) e for a function r of the eigenvalues.", where=())
-def spectral(r: Callable[[Array], ArrayLike]) -> Spectral:
+def spectral(r: Callable[[Array], ArrayLike]) -> SpectralLaw:
     r"""The law $v = r(K)e$ for a function `r` of the eigenvalues that is finite and non-negative on
     the spectrum.
 

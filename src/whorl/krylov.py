@@ -12,7 +12,7 @@ e)\, u_i^\mathsf{T}\,\mathrm{d}K\,w_j$ with the divided differences of $r$; the 
 defining equation instead.
 """
 
-from typing import Any
+from typing import Any, overload
 
 import equinox as eqx
 import jax
@@ -99,9 +99,11 @@ class KrylovTurning(Law):
         return self.base.gain * (start + found @ (turned - inside))
 
 
-def krylov(
-    law: SpectralLaw | Turning, *, tol: float = 1e-10, most: int = 256
-) -> Krylov | KrylovTurning:
+@overload
+def krylov(law: SpectralLaw, *, tol: float = ..., most: int = ...) -> SpectralLaw: ...
+@overload
+def krylov(law: Turning, *, tol: float = ..., most: int = ...) -> Law: ...
+def krylov(law: SpectralLaw | Turning, *, tol: float = 1e-10, most: int = 256) -> Law:
     """Apply a spectral law by products with the response alone, for networks too wide to build it.
 
     The number of products doubles until the answer changes by at most `tol`, relative to its size,

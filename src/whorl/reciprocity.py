@@ -25,7 +25,7 @@ from whorl._show import Shown
 from whorl.feedback import Law
 from whorl.response import Response, need_directions
 from whorl.response import response as respond
-from whorl.spectrum import Growth, Spectrum
+from whorl.spectrum import Dynamics, Growth
 from whorl.system import Block, Fields, Matrix, System
 from whorl.verdict import Verdict
 
@@ -169,10 +169,10 @@ class Certificate(Shown, eqx.Module):
         return float(np.sqrt(_square(self.skew) / whole)) if whole else 0.0
 
     @cached_property
-    def _spectrum(self) -> Spectrum:
+    def _spectrum(self) -> Dynamics:
         matrix = np.asarray(self.symmetric, dtype=float) + np.asarray(self.skew, dtype=float)
         fine = self.rank * float(jnp.finfo(self.symmetric.dtype).eps)
-        return Spectrum(matrix, max(self.tol, self.roundoff, fine))
+        return Dynamics(matrix, max(self.tol, self.roundoff, fine))
 
     @cached_property
     def verdict(self) -> Verdict:

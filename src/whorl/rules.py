@@ -176,9 +176,7 @@ def _nudge(nudge: ArrayLike) -> tuple[Array, bool]:
 
 
 @rules.register(parameters=(NUDGE,))
-def equilibrium_propagation(
-    nudge: ArrayLike = 0.0, *, centred: bool = False
-) -> EquilibriumPropagation:
+def equilibrium_propagation(nudge: ArrayLike = 0.0, *, centred: bool = False) -> Rule:
     """Equilibrium propagation: springs pull the outputs of the settled state to their targets.
 
     Args:
@@ -204,7 +202,7 @@ def equilibrium_propagation(
 
 
 @rules.register(parameters=(NUDGE,))
-def coupled_learning(nudge: ArrayLike = 0.0) -> CoupledLearning:
+def coupled_learning(nudge: ArrayLike = 0.0) -> Rule:
     """Coupled learning: the outputs are held a little nearer to their targets than they are.
 
     Args:
@@ -227,7 +225,7 @@ def coupled_learning(nudge: ArrayLike = 0.0) -> CoupledLearning:
 
 
 @rules.register()
-def contrastive_learning() -> CoupledLearning:
+def contrastive_learning() -> Rule:
     """Contrastive learning with hard clamping: the outputs are held at their targets.
 
     Examples:
@@ -238,7 +236,7 @@ def contrastive_learning() -> CoupledLearning:
 
 
 @rules.register()
-def adjoint_coupled_learning() -> AdjointCoupledLearning:
+def adjoint_coupled_learning() -> Rule:
     r"""Adjoint coupled learning: down the gradient of $\tfrac12 e^\mathsf{T}Z^{-1}e$.
 
     The energy that it takes to hold the outputs at their targets; in a linear circuit contrastive
@@ -254,7 +252,7 @@ def adjoint_coupled_learning() -> AdjointCoupledLearning:
 
 
 @rules.register(parameters=(SEED, SPREAD))
-def feedback_alignment(seed: int = 0, *, spread: float = 1.0) -> FeedbackAlignment:
+def feedback_alignment(seed: int = 0, *, spread: float = 1.0) -> Rule:
     """Feedback alignment: a fixed random way back.
 
     Args:

@@ -29,8 +29,17 @@ STEPS = 500
 
 
 @dataclass(frozen=True)
-class Spectrum:
-    """The spectrum of a matrix that is known up to `error`, a share of its Frobenius norm."""
+class Dynamics:
+    r"""What $\dot e=-Re$ does, for a matrix that is known up to `error`.
+
+    Args:
+        matrix: R, `(n, n)`.
+        error: how far R may be from it, as a share of its Frobenius norm.
+
+    Examples:
+        >>> wh.Dynamics(np.array([[2.0, 1.0], [0.0, 1.0]]), 1e-12).verdict.value
+        'gradient in another metric'
+    """
 
     matrix: Matrix
     error: float
@@ -184,13 +193,25 @@ class Spectrum:
 
 @dataclass(frozen=True)
 class Growth:
-    """How much an error can grow before it decays, and which."""
+    """How much an error can grow before it decays, and which.
 
-    rate: float  # of the fastest growing error at the first instant; negative where none grows
-    first: Float[np.ndarray, "n"]  # that error, of size one
-    factor: float  # the largest size that an error of size one ever has; infinite without bound
-    time: float  # when it has it
-    largest: Float[np.ndarray, "n"]  # the error of size one that becomes the largest
+    Attributes:
+        rate: of the fastest growing error at the first instant; negative where none grows.
+        first: that error, of size one, `(n,)`.
+        factor: the largest size that an error of size one ever has; infinite without a bound.
+        time: when it has it.
+        largest: the error of size one that becomes the largest, `(n,)`.
+
+    Examples:
+        >>> wh.certify(wh.closed_loop(wh.response(net, x), wh.direct())).growth.factor
+        1.0
+    """
+
+    rate: float
+    first: Float[np.ndarray, "n"]
+    factor: float
+    time: float
+    largest: Float[np.ndarray, "n"]
 
 
 def closest_metric(frame: Matrix, shared: list[np.ndarray]) -> Matrix:

@@ -6,12 +6,14 @@ import doctest
 import importlib
 import inspect
 import re
+from types import SimpleNamespace
 
 import pytest
 
 import session
 import whorl
 from whorl import measured, sweep
+from whorl.feedback import Leaky
 from whorl.learning import foresight
 
 DIRECTIVE = re.compile(r"^\.\. auto(?:function|class):: (whorl\.[\w.]+)$", re.M)
@@ -60,6 +62,42 @@ def has_example(value):
 def test_every_public_name_is_in_the_reference(module):
     known = {id(named(name)) for name in DOCUMENTED}
     assert [name for name, value in public(module).items() if id(value) not in known] == []
+
+
+def signed(value):
+    """A function, or the public methods and properties of a class."""
+    if not inspect.isclass(value):
+        return [value]
+    members = [one for name, one in vars(value).items() if not name.startswith("_")]
+    methods = [one.fget if isinstance(one, property) else one for one in members]
+    return [one for one in methods if inspect.isfunction(one)]
+
+
+def hidden(module):
+    """The classes that public signatures of a module name and that nobody can import from it."""
+    offered = {*map(id, vars(module).values()), *map(id, vars(whorl).values())}
+    for function in (one for value in public(module).values() for one in signed(value)):
+        for hint in inspect.get_annotations(function).values():
+            text = f"{hint.__module__}.{hint.__qualname__}" if inspect.isclass(hint) else str(hint)
+            for path in re.findall(r"whorl\.[\w.]+", text):
+                if inspect.isclass(found := named(path)) and id(found) not in offered:
+                    yield path
+
+
+@pytest.mark.parametrize(
+    "module", [whorl, whorl.plot, measured, sweep], ids=lambda module: module.__name__
+)
+def test_every_class_in_a_public_signature_is_public(module):
+    assert sorted(set(hidden(module))) == []
+
+
+def test_a_class_that_nobody_can_import_is_found():
+    def made() -> Leaky:
+        return Leaky(1.0)
+
+    made.__module__ = "whorl.made"
+
+    assert list(hidden(SimpleNamespace(made=made))) == ["whorl.feedback.Leaky"]
 
 
 def test_the_policies_with_foresight_are_in_the_reference():

@@ -44,7 +44,7 @@ class AnyLaw(SpectralLaw):
     """The direct, the repair or the leaky law, by number."""
 
     number: Int[Array, ""]
-    leak: Leaky
+    leak: SpectralLaw
 
     def weight(self, eigenvalues: Float[Array, "n"]) -> Float[Array, "n"]:
         return jnp.stack([law.weight(eigenvalues) for law in self._laws()])[self.number]

@@ -216,7 +216,7 @@ class LearnerState(eqx.Module):
     running: Bool[Array, ""]
 
 
-def natural_gradient() -> NaturalGradient:
+def natural_gradient() -> Rule:
     """Shahshahani natural gradient, along geodesics.
 
     Examples:
@@ -225,7 +225,7 @@ def natural_gradient() -> NaturalGradient:
     return NaturalGradient()
 
 
-def exponentiated_gradient() -> ExponentiatedGradient:
+def exponentiated_gradient() -> Rule:
     """Exponentiated gradient: entropic mirror descent.
 
     Examples:
@@ -234,7 +234,7 @@ def exponentiated_gradient() -> ExponentiatedGradient:
     return ExponentiatedGradient()
 
 
-def gauss_newton(mu: ArrayLike) -> GaussNewton:
+def gauss_newton(mu: ArrayLike) -> Rule:
     """Damped metric Gauss-Newton, with damping `mu` > 0.
 
     Builds the dense Jacobian: for small networks and for comparisons.
@@ -245,7 +245,7 @@ def gauss_newton(mu: ArrayLike) -> GaussNewton:
     return GaussNewton(_check.scalar("mu", mu, above=0.0))
 
 
-def boundary(law: Law) -> Boundary:
+def boundary(law: Law) -> Rule:
     """The learner of a boundary law, such as `leaky(0.1)`.
 
     What `gauss_newton(0.1)` is. Driven by all samples at once, `leaky` costs the same: one

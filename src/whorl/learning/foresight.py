@@ -235,7 +235,7 @@ def rollout(
     actions: Sequence[tuple[float, float]] = TURNS,
     omega: Numbers = 1.0,
     law: Rotational | None = None,
-) -> Rollout:
+) -> Policy:
     """Take the action that ends lowest after `horizon` further updates of the native learner.
 
     Args:
@@ -268,7 +268,7 @@ def costate(
     omega: Numbers = 1.0,
     order: int = 1,
     law: Rotational | None = None,
-) -> Costate:
+) -> Policy:
     """Choose the amount of turning in [-omega, omega] from one pass back through the native
     continuation of `horizon` updates.
 

@@ -339,7 +339,7 @@ GATE = Word("gate", "curvature", gates, label="Gate")
 
 
 @policies.register(parameters=(SCALE,), where=("sweep", "explorer"))
-def native(scale: Numbers, *, law: Rotational | None = None) -> Native:
+def native(scale: Numbers, *, law: Rotational | None = None) -> Policy:
     """The reciprocal learner every other policy is compared with.
 
     Args:
@@ -364,7 +364,7 @@ def step_matched(
     omega: Numbers = 1.0,
     gate: str | Gate = "curvature",
     law: Rotational | None = None,
-) -> StepMatched:
+) -> Policy:
     """Turn by `omega` where the gate is open, and step at every update as if a turn of either sense
     had to fit.
 
@@ -393,7 +393,7 @@ def adaptive(
     omega: Numbers = 1.0,
     gate: str | Gate = "curvature",
     law: Rotational | None = None,
-) -> Adaptive:
+) -> Policy:
     """Turn by `omega` where the gate is open, and take the native step where it is not.
 
     In `train_many`, `scale`, `omega` and the numbers of the law may each be a row with one number

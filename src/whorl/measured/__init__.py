@@ -14,8 +14,10 @@ verdict in plain words.
 from collections.abc import Sequence
 from typing import Any
 
+from whorl.measured.bootstrap import Interval as Interval
 from whorl.measured.estimate import TOL
 from whorl.measured.finding import Finding as Finding
+from whorl.measured.finding import Loop as Loop
 from whorl.measured.finding import judge as judge
 from whorl.measured.history import History as History
 from whorl.measured.history import follow as follow

@@ -28,7 +28,13 @@ REPLICATES = 999
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate and the range that 95 of 100 such experiments would put around the truth."""
+    """An estimate and the range that 95 of 100 such experiments would put around the truth.
+
+    Examples:
+        >>> from whorl import measured
+        >>> measured.Interval(estimate=1.0, low=0.8, high=1.3).high
+        1.3
+    """
 
     estimate: float
     low: float

@@ -19,7 +19,7 @@ from whorl.measured.order import Order, order
 from whorl.measured.power import Power, power
 from whorl.measured.state import matched
 from whorl.measured.turning import Turning, turning
-from whorl.spectrum import Spectrum
+from whorl.spectrum import Dynamics
 from whorl.verdict import Verdict
 
 ROUND_OFF = 1e-10  # a skew part below this share of the loop is not measured, it is arithmetic
@@ -27,7 +27,16 @@ ROUND_OFF = 1e-10  # a skew part below this share of the loop is not measured, i
 
 @dataclass(frozen=True, repr=False)
 class Loop(Shown):
-    """One loop: of one sample, or of all samples that were driven and read together."""
+    """One loop: of one sample, or of all samples that were driven and read together.
+
+    Examples:
+        >>> from whorl import measured
+        >>> rng = np.random.default_rng(1)
+        >>> residuals = rng.standard_normal((30, 3))
+        >>> residuals -= residuals.mean(axis=1, keepdims=True)
+        >>> measured.certify(residuals, -2 * residuals).leading.fit.rank
+        2
+    """
 
     sample: str
     record: Record
@@ -64,9 +73,9 @@ class Loop(Shown):
         return Verdict.GRADIENT if self.turning.complex <= alpha else Verdict.BORDERLINE
 
     @property
-    def spectrum(self) -> Spectrum:
+    def spectrum(self) -> Dynamics:
         """The estimate as a matrix: its metric, its growth, its planes."""
-        return Spectrum(self.fit.loop, ROUND_OFF)
+        return Dynamics(self.fit.loop, ROUND_OFF)
 
     @property
     def rotation(self) -> Interval | None:

@@ -29,7 +29,7 @@ from whorl.measured.estimate import Estimated, Matrix, Stack
 from whorl.measured.flips import signs, studentised
 from whorl.measured.power import DRAWS, Power, random_turns, searched
 from whorl.measured.turning import Turning
-from whorl.spectrum import Spectrum
+from whorl.spectrum import Dynamics
 from whorl.verdict import Verdict
 
 UNITS = 64  # groups of neighbouring steps whose noise is told apart
@@ -446,6 +446,6 @@ def aliased(course: Course, spread: Intervals) -> bool:
     return fastest * lag > 0.5 * np.pi or lost
 
 
-def spectrum(course: Course) -> Spectrum:
+def spectrum(course: Course) -> Dynamics:
     """The estimate as a matrix."""
-    return Spectrum(course.loop, 1e-10)
+    return Dynamics(course.loop, 1e-10)

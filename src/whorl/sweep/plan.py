@@ -26,7 +26,13 @@ ROW_BYTES, FILE_BYTES = 85, 9000  # of a stored case and of a file, measured
 
 @dataclass(frozen=True)
 class Shard:
-    """Consecutive cases of one shape."""
+    """Consecutive cases of one shape, which one file holds.
+
+    Examples:
+        >>> from whorl import sweep
+        >>> sweep.Plan(sweep.read(Path("examples/sweep.toml"))).shard(0).count
+        600
+    """
 
     number: int
     shape: Mapping[str, Any]
@@ -38,7 +44,14 @@ class Shard:
 
 @dataclass(frozen=True)
 class Cases:
-    """The parameters of some cases, one array each."""
+    """The parameters of some cases, one array per parameter.
+
+    Examples:
+        >>> from whorl import sweep
+        >>> plan = sweep.Plan(sweep.read(Path("examples/sweep.toml")))
+        >>> sorted(plan.of(plan.shard(0)).free)[:2]
+        ['concentration', 'floor']
+    """
 
     shape: Mapping[str, Any]
     number: np.ndarray

@@ -252,7 +252,7 @@ class Transport(System):
             )
 
 
-def competition(gamma: ArrayLike) -> Competition:
+def competition(gamma: ArrayLike) -> Unit:
     r"""The unit in which nodes compete: $u_i \propto x_i^\gamma$.
 
     Args:
@@ -268,7 +268,7 @@ def competition(gamma: ArrayLike) -> Competition:
     return Competition(_check.scalar("gamma", gamma, above=0.0))
 
 
-def saturating(capacity: ArrayLike) -> Saturating:
+def saturating(capacity: ArrayLike) -> Unit:
     r"""The unit whose nodes saturate: $cx/(c + x)$ goes on, the rest is spread evenly.
 
     Args:

@@ -24,6 +24,11 @@ class Job(Protocol):
     The shards of a sweep, or the root seeds of a study.
 
     Reports have the `number` of their piece.
+
+    Examples:
+        >>> from whorl import sweep
+        >>> isinstance(print, sweep.Job)
+        False
     """
 
     def __call__(self, number: int, /) -> Any:

@@ -8,8 +8,9 @@ import numpy as np
 
 from whorl.feedback import leaky, rotational
 from whorl.learning.ensemble import Ensemble, stacked, train_many
-from whorl.learning.foresight import TURNS, Rollout, rollout, steps
+from whorl.learning.foresight import TURNS, rollout, steps
 from whorl.learning.ledger import TERMS
+from whorl.learning.policy import Policy
 from whorl.study import frames
 from whorl.study.draws import order as shown
 from whorl.study.draws import softmax_layers, task
@@ -152,7 +153,7 @@ def _wide(p: Foresight, rows: Table) -> Problem:
     return stacked(layers), x, y, order
 
 
-def _policy(p: Foresight, arm: Arm, rows: Table, horizon: int | None) -> Rollout:
+def _policy(p: Foresight, arm: Arm, rows: Table, horizon: int | None) -> Policy:
     """What an arm chooses from, with what spoils it."""
     law = rotational(p.alpha, base=leaky(p.leak))
     actions = {"halves": steps(*p.halves), "quarters": steps(*p.quarters)}.get(arm.name, TURNS)

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from whorl.learning.foresight import Rollout
-from whorl.learning.policy import View
+from whorl.learning.policy import Policy, View
 
 TABLES = ("foreseen", "angles", "errors")
 
@@ -63,7 +63,7 @@ class Spoilt(Rollout):
         return spec if not rows else eqx.tree_at(tables, spec, replace=[True] * len(rows))
 
 
-def spoilt(policy: Rollout, **tables: np.ndarray) -> Rollout:
+def spoilt(policy: Policy, **tables: np.ndarray) -> Policy:
     """The same policy with its foresight spoilt by some tables; without any, itself."""
     if not tables:
         return policy
