@@ -263,7 +263,9 @@ class _Run:
                 made[trial, beta] = (
                     draws.softmax_layers(p.seed, trial, depth, beta, p.floor)
                     if self.width == 3
-                    else own.wide_layers(p.seed, trial, depth, beta, self.width, p.floor)
+                    else draws.wide_layers(
+                        p.seed, trial, own.WIDE, depth, beta, self.width, p.floor
+                    )
                 )
         at = zip(self.rows["trial"].tolist(), self.rows["beta"].tolist(), strict=True)
         return np.stack([made[one] for one in at], axis=-1)
@@ -274,7 +276,7 @@ class _Run:
         if self.width != 3:
             epochs = -(-updates // (self.width + 3))
             drawn = [
-                own.wide(p.seed, trial, self.width, p.concentration, epochs)
+                draws.wide(p.seed, trial, own.WIDE, self.width, p.concentration, epochs)
                 for trial in range(p.trials)
             ]
             x, y, order = (np.stack(part) for part in zip(*drawn, strict=True))
@@ -335,7 +337,7 @@ def _orders(seed: int, trials: int, updates: int) -> np.ndarray:
 
 @lru_cache(maxsize=8)
 def _turns(seed: int, trials: int, updates: int) -> np.ndarray:
-    return np.stack([own.turns(seed, t, updates) for t in range(trials)]).astype(np.int8)
+    return np.stack([draws.turns(seed, t, updates) for t in range(trials)]).astype(np.int8)
 
 
 @lru_cache(maxsize=8)
