@@ -7,7 +7,7 @@ import pytest
 
 import whorl as wh
 from test_circuit import drawn
-from whorl import registry
+from whorl import registry, rules
 
 INPUTS = jnp.ones((1, 1))
 ERROR = jnp.array([[0.1, -0.2, 0.15]])
@@ -49,7 +49,7 @@ def test_equilibrium_propagation_closes_the_response_itself():
 @pytest.mark.parametrize(
     "rule",
     [wh.coupled_learning(), wh.contrastive_learning(), wh.adjoint_coupled_learning()],
-    ids=lambda rule: type(rule).__name__ + str(float(rule.nudge)),
+    ids=["coupled", "contrastive", "adjoint"],
 )
 def test_held_outputs_close_k_times_the_inverse_impedance(rule):
     loop = wh.closed_loop(circuit(), INPUTS, rule)
@@ -292,3 +292,12 @@ def test_a_probed_loop_goes_through_jit():
     rule = wh.coupled_learning()
     loop = jax.jit(lambda system: wh.closed_loop(system, INPUTS, rule).reduced)(circuit())
     np.testing.assert_allclose(loop, wh.closed_loop(circuit(), INPUTS, rule).reduced, rtol=1e-12)
+
+
+def test_a_contrast_without_its_forces_is_refused_when_it_is_made():
+    class Half(rules.Contrast):
+        def force(self, system, inputs, residual, nudge):
+            return residual
+
+    with pytest.raises(TypeError, match="direction"):
+        Half(jnp.array(0.1), False)

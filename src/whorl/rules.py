@@ -29,6 +29,8 @@ takes to hold the outputs at their targets, which coupled learning follows up to
 $Z$.
 """
 
+from abc import abstractmethod
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -49,19 +51,12 @@ SEED = Number("seed", 0, 0, 2**31, help="of the way back", per_pair=False)
 SPREAD = Number("spread", 1.0, 0.0, 100.0, help="how unlike the way back is", per_pair=False)
 
 
-class Contrast(Rule):
-    """A rule that compares the free state of a settling system with a pushed one."""
+class Settled(Rule):
+    """A rule that only a system that settles can follow."""
 
-    nudge: Float[Array, ""]
-    limit: bool = eqx.field(static=True)  # whether the nudge is zero, known before compilation
-
-    def force(self, system: Settling, inputs: Array, residual: Fields, nudge: Array) -> Fields:
-        """The force of a finite nudge."""
-        raise NotImplementedError
-
-    def direction(self, system: Settling, inputs: Array, residual: Fields) -> Fields:
-        """The force per nudge, in the limit."""
-        raise NotImplementedError
+    @abstractmethod
+    def slopes(self, system: Settling, inputs: Array, residual: Fields) -> tuple[Block, ...]:
+        """What moves the parameters, before their mobility."""
 
     def scores(self, system: System, inputs: Array, residual: Fields) -> Scores:
         if not isinstance(system, Settling):
@@ -69,9 +64,26 @@ class Contrast(Rule):
                 f"system must settle, as a Circuit does, to learn by {_name(self)}, but it is a "
                 f"{type(system).__name__}"
             )
-        if self.limit:
-            return system.scores_of(self._limit(system, inputs, residual))
-        return system.scores_of(self._finite(system, inputs, residual))
+        return system.scores_of(self.slopes(system, inputs, residual))
+
+
+class Contrast(Settled):
+    """A rule that compares the free state of a settling system with a pushed one."""
+
+    nudge: Float[Array, ""]
+    limit: bool = eqx.field(static=True)  # whether the nudge is zero, known before compilation
+
+    @abstractmethod
+    def force(self, system: Settling, inputs: Array, residual: Fields, nudge: Array) -> Fields:
+        """The force of a finite nudge."""
+
+    @abstractmethod
+    def direction(self, system: Settling, inputs: Array, residual: Fields) -> Fields:
+        """The force per nudge, in the limit."""
+
+    def slopes(self, system: Settling, inputs: Array, residual: Fields) -> tuple[Block, ...]:
+        seen = self._limit if self.limit else self._finite
+        return seen(system, inputs, residual)
 
     def _limit(self, system: Settling, inputs: Array, residual: Fields) -> tuple[Block, ...]:
         def pushed(force: Fields) -> tuple[Block, ...]:
@@ -121,10 +133,10 @@ class CoupledLearning(Contrast):
         return _held(system, inputs, residual)
 
 
-class AdjointCoupledLearning(Contrast):
+class AdjointCoupledLearning(Settled):
     """The gradient of the energy that it takes to hold the outputs at their targets."""
 
-    def _limit(self, system: Settling, inputs: Array, residual: Fields) -> tuple[Block, ...]:
+    def slopes(self, system: Settling, inputs: Array, residual: Fields) -> tuple[Block, ...]:
         wanted = system.outputs(inputs) + residual
 
         def held(blocks: tuple[Block, ...]) -> Float[Array, ""]:
@@ -248,7 +260,7 @@ def adjoint_coupled_learning() -> Rule:
         >>> wh.certify(loop).verdict
         'reciprocal'
     """
-    return AdjointCoupledLearning(*_nudge(0.0))
+    return AdjointCoupledLearning()
 
 
 @rules.register(parameters=(SEED, SPREAD))

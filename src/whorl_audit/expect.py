@@ -57,7 +57,12 @@ def loss(values: Array, stretch: Array | float = 1.0) -> Expected:
 
     An error of the outputs enters times the residual, so that small losses keep fewer digits.
     """
-    return computed(values, (values + 1e-2 * np.sqrt(values)) * stretch)
+    return computed(values, loss_size(values) * stretch)
+
+
+def loss_size(values: Array) -> Array:
+    """What errors of losses are measured by."""
+    return values + 1e-2 * np.sqrt(np.abs(values))
 
 
 def stretched(gain: Array | float) -> Array:

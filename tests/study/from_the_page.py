@@ -222,13 +222,13 @@ DRAWN = {
 }
 
 
-def wide_arm(p, trial, depth, beta):
+def wide_arm(p, trial, depth, beta, number=8):
     """What the arm `wide` draws and does not store: inputs, targets, layers and order."""
     n = p["wide"]
     return (
-        *task(p, trial, n, (8,)),
-        softmax_columns(p, trial, depth, beta, n, (8,)),
-        order(p, trial, 8, 2, samples=n + 3),
+        *task(p, trial, n, (number,)),
+        softmax_columns(p, trial, depth, beta, n, (number,)),
+        order(p, trial, number, 2, samples=n + 3),
     )
 
 

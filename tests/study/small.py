@@ -6,6 +6,7 @@ Designs as text, and their tables, made once in a process.
 from functools import cache
 from pathlib import Path
 
+import jax
 import pyarrow as pa
 
 from whorl.ground import store
@@ -64,6 +65,28 @@ def made(kind):
     """The values and the tables of the small study of a kind."""
     study = small(kind)
     return study.values(), run.compute(study)
+
+
+def smaller(kind, values):
+    """The shipped design of a kind, with a quick run that is smaller still."""
+    head, _, rest = design.shipped(kind).text.decode().partition("[quick]\n")
+    quick = "".join(f"{name} = {value!r}\n" for name, value in values.items())
+    return design.parse(
+        f"{head}[quick]\n{quick}\n[[gates]]{rest.partition('[[gates]]')[2]}".encode()
+    )
+
+
+def quickly(study, place):
+    """A quick run as a user makes it: tests otherwise refuse promotions of rank and type."""
+    wanted = {"jax_numpy_rank_promotion": "allow", "jax_numpy_dtype_promotion": "standard"}
+    before = {name: getattr(jax.config, name) for name in wanted}
+    try:
+        for name, value in wanted.items():
+            jax.config.update(name, value)  # in all threads of the run
+        run.run(study, place, registered={}, quick=True)
+    finally:
+        for name, value in before.items():
+            jax.config.update(name, value)
 
 
 def sealed(studies, folder, **options):

@@ -5,7 +5,6 @@ library, and an audit that finds what is spoilt.
 import dataclasses
 import shutil
 
-import jax
 import jax.numpy as jnp
 import mpmath
 import numpy as np
@@ -15,11 +14,13 @@ import pytest
 import whorl as wh
 import whorl_audit
 import whorl_audit.folder
+from study.small import quickly
 from whorl.ground import store
-from whorl.study import design, draws, kinds, run
+from whorl.study import design, draws, kinds
 from whorl.study.kinds.budgets import arms, chart, figure, frozen
 from whorl_audit.kinds import budgets as auditor
 
+KIND = "budgets"
 SMALL = {
     "seed": 61,
     "bootstrap_seed": 62,
@@ -53,36 +54,6 @@ EVERY = pytest.mark.parametrize(
         for name, one in SPECTRA.items()
     ],
 )
-
-
-@pytest.fixture(scope="module")
-def study():
-    """The shipped design, with a quick run that is smaller still."""
-    head, _, rest = design.shipped("budgets").text.decode().partition("[quick]\n")
-    quick = "".join(f"{name} = {value!r}\n" for name, value in SMALL.items())
-    return design.parse(
-        f"{head}[quick]\n{quick}\n[[gates]]{rest.partition('[[gates]]')[2]}".encode()
-    )
-
-
-@pytest.fixture(scope="module")
-def folder(study, tmp_path_factory):
-    place = tmp_path_factory.mktemp("run") / "budgets"
-    made(study, place)
-    return place
-
-
-def made(study, place):
-    """A run as a user makes it: tests otherwise refuse promotions of rank and type."""
-    wanted = {"jax_numpy_rank_promotion": "allow", "jax_numpy_dtype_promotion": "standard"}
-    before = {name: getattr(jax.config, name) for name in wanted}
-    try:
-        for name, value in wanted.items():
-            jax.config.update(name, value)  # in all threads of the run
-        run.run(study, place, registered={}, quick=True)
-    finally:
-        for name, value in before.items():
-            jax.config.update(name, value)
 
 
 @pytest.fixture(scope="module")
@@ -286,6 +257,63 @@ def test_the_auditor_finds_nothing_wrong_and_a_changed_value_in_every_table(fold
             assert any(column in one or "statistic" in one for one in failed), (table, column)
 
 
+def test_a_row_may_be_off_by_as_much_as_its_furthest_twin_and_no_more():
+    ours = np.array([[0.5, 0.5, 0.5, np.nan], [0.0, 1e-6, 0.1, np.nan]])  # values, distances
+
+    def refused_rows(*moved):
+        stored = 0.5 + np.array(moved)
+        judge = auditor._close(stored, [ours])
+        return np.flatnonzero(judge.errors(stored) > judge.tolerance).tolist()
+
+    assert refused_rows(4e-12, 0.9e-6, 0.3, 0.3) == []
+    assert refused_rows(2e-11, 1.1e-6, 0.3, 0.3) == [0, 1]
+    # What nobody can judge, or nobody follows, must be possible.
+    assert refused_rows(0.0, 0.0, 0.6, -0.6) == [2, 3]
+
+
+def one_learner(law, depth, beta, trial):
+    """A learner of the registered design, gain 10, all samples, 60 updates, and its twins."""
+    p = dict(vars(design.shipped("budgets").values()))
+    rows = auditor.grid(twin=range(5), arm=[0], beta=[beta], gain=[10.0], trial=[trial])
+    return auditor.Crowd(p, "joint", depth, [(law, "", 0.0)], rows)
+
+
+def test_twins_of_a_learner_whose_weak_modes_are_round_off_part_as_other_programs_do(monkeypatch):
+    crowd = one_learner("geometric", 4, 8.0, 136)
+    loss, apart = auditor._apart(auditor.follow(crowd, [60])[0][0])
+    plain = auditor.response
+
+    def wider(layers, shown):
+        """The same response, rounded at the end alone."""
+        layers, shown = [one.astype(np.longdouble) for one in layers], shown.astype(np.longdouble)
+        return plain(layers, shown).astype(float)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(auditor, "response", wider)
+        other = auditor.follow(crowd, [60])[0][0, 0]
+    assert 1e-7 < abs(other - loss) / loss < apart / loss < 1e-2
+    # Nudges of weights alone leave weak modes as they are, and find a fraction of it.
+    with monkeypatch.context() as patch:
+        patch.setattr(auditor.Walk, "_waves", lambda *_, waves=auditor.Walk._waves: [
+            0 * one if one.shape[1] == 6 else one for one in waves(*_)
+        ])  # fmt: skip
+        assert auditor._apart(auditor.follow(crowd, [60])[0][0])[1] < apart / 10
+
+
+def test_a_learner_that_forgets_its_round_off_is_judged_closely():
+    for law in ("direct", "heavy", "leaky"):
+        loss, apart = auditor._apart(auditor.follow(one_learner(law, 4, 8.0, 136), [60])[0][0])
+        assert apart < 1e-11 * loss, law
+
+
+@pytest.mark.slow
+def test_every_learner_of_a_small_run_is_judged_to_nine_digits(folder, tables):
+    p = whorl_audit.folder.read(folder).parameters
+    for judges in (auditor._learners, auditor._rivals, auditor._troubles):
+        for judge in judges(tables, p).values():
+            assert np.all(judge.tolerance * judge.scale < 1e-9 * judge.values + 1e-16)
+
+
 @pytest.mark.slow
 def test_a_run_that_is_sealed_around_wrong_numbers_is_refused(study, tmp_path, monkeypatch):
     right = arms.compute
@@ -297,13 +325,13 @@ def test_a_run_that_is_sealed_around_wrong_numbers_is_refused(study, tmp_path, m
 
     with monkeypatch.context() as spoilt:
         spoilt.setattr(arms, "compute", wrong)
-        made(study, tmp_path / "losses" / "budgets")
+        quickly(study, tmp_path / "losses" / "budgets")
     failed = {one.split()[0] for one in refused(tmp_path / "losses" / "budgets")}
     assert failed == {"learners.loss", "troubled.loss"}
     with monkeypatch.context() as spoilt:
         spoilt.setattr(frozen, "SETTLED", np.inf)
         spoilt.setattr(frozen, "STEP", 1.0)
-        made(study, tmp_path / "impulses" / "budgets")
+        quickly(study, tmp_path / "impulses" / "budgets")
     failed = {one.split()[0] for one in refused(tmp_path / "impulses" / "budgets")}
     assert {"frozen.impulse", "frozen.noise", "frozen.work"} <= failed
 

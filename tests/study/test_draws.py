@@ -12,6 +12,7 @@ import pytest
 
 from study import from_the_page
 from whorl.study import draws
+from whorl.study.kinds.budgets import draws as budgets
 from whorl.study.kinds.foresight import draws as ahead
 from whorl.study.kinds.structural import compute as structural
 from whorl.turn import quarter_turn
@@ -151,12 +152,14 @@ def test_the_page_fixes_every_draw_of_width_three():
     )
 
 
+@pytest.mark.parametrize("number", [ahead.WIDE, budgets.WIDE])
 @pytest.mark.parametrize("width", [4, 6])
-def test_the_page_fixes_every_draw_of_the_wide_arm(width):
-    x, y, layers, order = from_the_page.wide_arm(P | {"wide": width}, 3, 2, 4.0)
-    for mine, theirs in zip(ahead.wide(SEED, 3, width, 0.7, 4), (x, y, order), strict=True):
+def test_the_page_fixes_every_draw_of_a_wide_arm(width, number):
+    assert (ahead.WIDE, budgets.WIDE) == (8, 15)
+    x, y, layers, order = from_the_page.wide_arm(P | {"wide": width}, 3, 2, 4.0, number)
+    for mine, theirs in zip(draws.wide(SEED, 3, number, width, 0.7, 4), (x, y, order), strict=True):
         np.testing.assert_array_equal(mine, theirs)
-    np.testing.assert_array_equal(ahead.wide_layers(SEED, 3, 2, 4.0, width, 0.13), layers)
+    np.testing.assert_array_equal(draws.wide_layers(SEED, 3, number, 2, 4.0, width, 0.13), layers)
 
 
 def test_the_page_fixes_the_sign_of_the_turn():

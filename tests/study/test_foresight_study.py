@@ -14,11 +14,12 @@ import whorl_audit
 from study import from_the_page
 from whorl.ground import store
 from whorl.learning.foresight import rollout
-from whorl.study import design, draws, kinds, run
+from whorl.study import design, draws, kinds
 from whorl.study.kinds import foresight
 from whorl.study.kinds.foresight import arms, comparators
 from whorl.study.kinds.foresight.spoilt import spoilt
 
+KIND = "foresight"
 SMALL = {
     "seed": 71,
     "bootstrap_seed": 72,
@@ -36,28 +37,6 @@ SMALL = {
     "wide_trials": 2,
     "resamples": 60,
 }
-
-
-@pytest.fixture(scope="module")
-def study():
-    """The shipped design, with a quick run that is smaller still."""
-    head, _, rest = design.shipped("foresight").text.decode().partition("[quick]\n")
-    quick = "".join(f"{name} = {value!r}\n" for name, value in SMALL.items())
-    return design.parse(
-        f"{head}[quick]\n{quick}\n[[gates]]{rest.partition('[[gates]]')[2]}".encode()
-    )
-
-
-@pytest.fixture(scope="module")
-def tables(study):
-    return run.compute(study, quick=True)
-
-
-@pytest.fixture(scope="module")
-def folder(study, tmp_path_factory):
-    place = tmp_path_factory.mktemp("run") / "foresight"
-    run.run(study, place, registered={}, quick=True)
-    return place
 
 
 @pytest.fixture(scope="module")

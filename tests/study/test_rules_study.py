@@ -11,32 +11,11 @@ import whorl as wh
 import whorl_audit
 from study import from_the_page
 from whorl.ground import store
-from whorl.study import design, kinds, run
+from whorl.study import kinds
 from whorl.study.kinds.rules import chart, figure
 
+KIND = "rules"
 SMALL = {"seed": 91, "circuits": 3, "sizes": [8, 9], "families": 3, "depths": [2]}
-
-
-@pytest.fixture(scope="module")
-def study():
-    """The shipped design, with a quick run that is smaller still."""
-    head, _, rest = design.shipped("rules").text.decode().partition("[quick]\n")
-    quick = "".join(f"{name} = {value!r}\n" for name, value in SMALL.items())
-    return design.parse(
-        f"{head}[quick]\n{quick}\n[[gates]]{rest.partition('[[gates]]')[2]}".encode()
-    )
-
-
-@pytest.fixture(scope="module")
-def tables(study):
-    return run.compute(study, quick=True)
-
-
-@pytest.fixture(scope="module")
-def folder(study, tmp_path_factory):
-    place = tmp_path_factory.mktemp("run") / "rules"
-    run.run(study, place, registered={}, quick=True)
-    return place
 
 
 def statistics(tables):

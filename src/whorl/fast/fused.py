@@ -25,9 +25,10 @@ def keep(tree: Any) -> Any:
     A call of the identity that may not be inlined: fusion stops there, and running it costs
     nothing.
 
-    `optimization_barrier` does not serve: the CPU compiler drops it before it fuses.
+    `optimization_barrier` does not serve: the CPU compiler drops it before it fuses. Outside a
+    compiled program nothing fuses, and every call would be a program of its own.
     """
-    if not on_cpu():
+    if not on_cpu() or not any(isinstance(one, jax.core.Tracer) for one in jax.tree.leaves(tree)):
         return tree
     with set_xla_metadata(inlineable="false"):
         return jax.jit(lambda same: same)(tree)

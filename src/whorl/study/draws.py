@@ -56,6 +56,27 @@ def _logits(seed: int, family: int, depth: int) -> np.ndarray:
     return _kept(stream(seed, family, COLUMNS, depth).standard_normal((depth, 3, 3)))[0]
 
 
+def wide(
+    seed: int, trial: int, number: int, width: int, concentration: float, epochs: int
+) -> tuple[np.ndarray, ...]:
+    """Inputs, targets and order of a wide trial: the vertices and three mixtures.
+
+    `number` is what the kind calls the streams of its wide arm.
+    """
+    shown = drawn(width, width, stream(seed, trial, number, TASK), concentration=concentration)
+    return *shown, schedule.permuted(width + 3, epochs, stream(seed, trial, number, ORDER))
+
+
+def wide_layers(
+    seed: int, trial: int, number: int, depth: int, beta: float, width: int, floor: float
+) -> np.ndarray:
+    """A network of any width with columns softmax(beta z) and a uniform share, from the same
+    streams.
+    """
+    logits = stream(seed, trial, number, COLUMNS, depth).standard_normal((depth, width, width))
+    return _construct.columns(beta * logits, np.ones((width, width), dtype=bool), floor)
+
+
 def order(seed: int, trial: int, epochs: int) -> np.ndarray:
     """Which sample is shown at each update."""
     return schedule.permuted(6, epochs, stream(seed, trial, ORDER))

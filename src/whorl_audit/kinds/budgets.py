@@ -48,9 +48,11 @@ TOL = 1e-10  # modes below this share of the strongest are not turned
 CYCLE = 8
 TRIED = 8  # trials whose frozen measures are taken again
 FEW = 2  # trials that are followed to the end
-NUDGE = 1e-14  # of twins, at every update: where they end tells whether round-off grows
 SHORT = 60  # updates for which all are
-CHAOTIC = ("random", "geometric", "paired", "kept", "repair")  # those whose round-off grows
+NUDGE = 1e-14  # of twins at every update, some fifty roundings: how far they part is allowed
+TWINS = ((1.0, 0.0), (-1.0, 0.0), (1.0, 1.0), (-1.0, 1.0))  # side and phase of their nudges
+SHARE = 1e-2  # of a value: where twins part by more, nobody can judge it
+NOTHING = 1e-24  # a loss at which twins, whose nudges never end, may part as they like
 LONG = np.longdouble
 MOST = 2**15  # panels of an integral
 
@@ -608,7 +610,7 @@ class Crowd:
     setting: str
     depth: int
     arms: list[tuple[str, str, float]]  # law, trouble and level
-    rows: Table  # nudge, arm, beta, gain and trial of every learner
+    rows: Table  # twin (0: none), arm, beta, gain and trial of every learner
 
     @property
     def width(self) -> int:
@@ -769,10 +771,10 @@ class Walk:
     def __init__(self, crowd: Crowd, last: int) -> None:
         self.crowd, self.which, self.gain = crowd, crowd.rows["arm"], crowd.rows["gain"]
         self.layers, (self.x, self.y, self.order) = crowd.start(), crowd.data(last)
-        nudges = crowd.rows["nudge"]
-        self.twins = np.flatnonzero(nudges)
-        waves = np.cos(np.arange(crowd.width**2)).reshape(crowd.width, -1)
-        self.push = 1 + nudges[self.twins, None, None] * waves
+        self.twins = np.flatnonzero(crowd.rows["twin"])
+        self.push = [1 + one for one in self._waves(crowd.depth, crowd.width)]
+        self.lean = self._waves(1, crowd.directions)[0]
+        self.lean = self.lean + np.swapaxes(self.lean, 1, 2)
         self._nudge()
         self.senses, self.axes = crowd.senses(last), frame(crowd.width)
         self.names = [law.removesuffix("_random") for law, _, _ in crowd.arms]
@@ -786,10 +788,16 @@ class Walk:
             self.steps = np.where(self._of("chebyshev")[:, None], factors, 1.0)
         self._spoil(last)
 
+    def _waves(self, count: int, size: int) -> list[Array]:
+        """Nudges of matrices of this size, as many as asked for, `(twins, size, size)` each."""
+        side, phase = np.array(TWINS)[self.crowd.rows["twin"][self.twins] - 1].T[..., None]
+        waves = [side * np.cos((1 + phase) * np.arange(n, n + size**2)) for n in range(count)]
+        return [NUDGE * one.reshape(-1, size, size) for one in waves]
+
     def _nudge(self) -> None:
-        """Move the twins, at every update as round-off does, and by a hundred times as much."""
-        for layer in self.layers:
-            pushed = layer[self.twins] * self.push
+        """Move the twins, at every update as round-off does, and by fifty times as much."""
+        for layer, push in zip(self.layers, self.push, strict=True):
+            pushed = layer[self.twins] * push
             layer[self.twins] = pushed / pushed.sum(axis=1, keepdims=True)
 
     def _of(self, *laws: str) -> Array:
@@ -811,8 +819,9 @@ class Walk:
         self.asks = np.flatnonzero(~self._of(*BLIND, "random"))
         share, noise = (self._with(name) * self.level for name in ("error", "noise"))
         self.stretch = np.eye(size) + share[:, None, None] * normal(12, size, size)
-        drawn = normal(13, last, size) if noise.any() else np.zeros((1, last, size))
-        self.noise = noise[:, None, None] * drawn
+        self.noise = np.zeros((1, last, size))
+        if noise.any():
+            self.noise = noise[:, None, None] * normal(13, last, size)
         self.random = crowd.each(lambda t: _rotation(crowd.p, t, size))
 
     def step(self, update: int) -> None:
@@ -843,7 +852,10 @@ class Walk:
             here = np.flatnonzero(self.late & (self.level == delay))
             old = self.past[max(0, update - int(delay))]
             known[here] = response([one[here] for one in old], shown[here])
-        return self.stretch @ known @ np.swapaxes(self.stretch, 1, 2) if self.wrong else known
+        known = self.stretch @ known @ np.swapaxes(self.stretch, 1, 2) if self.wrong else known
+        # Round-off is a share of the strongest mode, and no nudge of weights moves weak ones so.
+        known[self.twins] += self.lean * np.abs(known[self.twins]).max(axis=(1, 2), keepdims=True)
+        return known
 
     def _answer(self, known: Array, error: Array, update: int) -> Array:
         """The potential of everybody."""
@@ -883,15 +895,15 @@ class Walk:
         return np.square(self.y[rows_] - flow).sum(axis=(1, 2)) / (2 * self.x.shape[1])
 
 
-def follow(crowd: Crowd, read: list[int], watched: int = 0) -> tuple[Array, Array]:
-    """Losses and efforts at the updates that are read, `(2, learners, read)`; and those of the
-    first learners after every update, `(2, watched, updates)`.
+def follow(crowd: Crowd, read: list[int], watched: Array | None = None) -> tuple[Array, Array]:
+    """Losses and efforts at the updates that are read, `(2, learners, read)`; and those of some
+    learners after every update, `(2, watched, updates)`.
     """
     walk, seen, path = Walk(crowd, read[-1]), [], []
     for update in range(read[-1]):
         walk.step(update)
-        if watched:
-            path.append((walk.loss(slice(watched)), walk.effort[:watched]))
+        if watched is not None:
+            path.append((walk.loss(watched), walk.effort[watched]))
         if update + 1 in read:
             seen.append((walk.loss(), walk.effort))
     return np.stack(seen, axis=-1), np.stack(path, axis=-1) if path else np.zeros(0)
@@ -900,16 +912,15 @@ def follow(crowd: Crowd, read: list[int], watched: int = 0) -> tuple[Array, Arra
 def _crowd(
     p: Parameters, setting: str, depth: int, arms: list[tuple[str, str, float]], trials: int
 ) -> Crowd:
-    """The learners of a setting and depth, each beside its twins, nudged to either side.
+    """The learners of a setting and depth, and their twins behind them.
 
-    One side would miss a mode that comes or goes at a threshold on the other. A troubled one has
-    one imbalance and one gain.
+    A troubled one has one imbalance and one gain.
     """
     robust = arms[0][1] != ""
     betas = [p["robust_beta"]] if robust else p["betas"]
     gains = [p["robust_gain"]] if robust else p["gains"]
     rows_ = grid(
-        nudge=np.array([0.0, NUDGE, -NUDGE]),
+        twin=range(1 + len(TWINS)),
         arm=range(len(arms)),
         beta=np.asarray(betas, float),
         gain=np.asarray(gains, float),
@@ -924,50 +935,47 @@ def _spans(p: Parameters, read: list[int]) -> list[tuple[int, list[int]]]:
     return [*([(p["trials"], short)] if short else []), (min(FEW, p["trials"]), read)]
 
 
-def _sure(crowd: Crowd, read: list[int], watched: int = 0) -> tuple[Array, Array]:
-    """Losses and efforts `(2, learners, read)`, nan where a nudged twin ends elsewhere; and paths.
+def _apart(values: Array) -> Array:
+    """Values `(twins, ...)`, the first without a nudge: that one and the largest distance from it.
 
-    There two programs that differ by round-off do, too: nobody can judge such a row.
+    Twins lie on either side, since the threshold of a mode may lie on one.
     """
-    whole, path = follow(crowd, read, watched)
-    seen, *moved = np.split(whole, 3, axis=1)
-    laws = np.array([law for law, _, _ in crowd.arms])[crowd.rows["arm"]][: seen.shape[1]]
-    for one, *others, effort in zip(seen, *moved, (False, True), strict=True):
-        size = np.abs(one).ravel() if effort else None
-        judge = _close(one.ravel(), np.repeat(laws, len(read)), size)
-        apart = [judge.errors(other.ravel()) >= judge.tolerance for other in others]
-        one[np.logical_or(*apart).reshape(one.shape)] = np.nan
-    return seen, path
+    return np.stack([values[0], np.abs(values[1:] - values[0]).max(axis=0)])
 
 
 @lru_cache(maxsize=1)
 def _followed(text: str) -> tuple[dict[str, Array], dict[str, Array], dict[str, Array]]:
-    """Losses and efforts by setting, `(2, arm, depth, beta, gain, mark, trial)`, nan where nobody
-    went; losses of troubled arms, `(arm, depth, mark, trial)`; and losses and efforts of the direct
-    law after every update, `(2, depth, beta, gain, trial, update)`.
+    """Losses and efforts by setting, `(2, 2, arm, depth, beta, gain, mark, trial)`, each with the
+    distance of its twins, nan where nobody went; losses of troubled arms,
+    `(2, arm, depth, mark, trial)`; and losses and efforts of the direct law and of its twins after
+    every update, `(2, twin, depth, beta, gain, trial, update)`.
     """
     p = json.loads(text)
     main, troubled, direct = {}, {}, {}
     inner, few = (len(p["betas"]), len(p["gains"])), min(FEW, p["trials"])
     for setting in LAWS:
         arms, read = [(arm, "", 0.0) for arm in ARMS[setting]], marks(p, setting)
-        shape = (2, len(arms), len(p["depths"]), *inner, len(read), p["trials"])
+        shape = (2, 2, len(arms), len(p["depths"]), *inner, len(read), p["trials"])
         found, paths = np.full(shape, np.nan), []
         for (n, depth), (trials, some) in product(enumerate(p["depths"]), _spans(p, read)):
-            watched = math.prod(inner) * few if some == read and trials == few else 0
-            values, path = _sure(_crowd(p, setting, depth, arms, trials), some, watched)
-            part = values.reshape(2, len(arms), *inner, trials, len(some))
-            found[:, :, n, :, :, : len(some), :trials] = np.moveaxis(part, -1, -2)
-            paths += [path.reshape(2, *inner, few, -1)] if watched else []
-        main[setting], direct[setting] = found, np.stack(paths, axis=1)
+            crowd = _crowd(p, setting, depth, arms, trials)
+            last = some == read and trials == few
+            seen, path = follow(
+                crowd, some, np.flatnonzero(crowd.rows["arm"] == 0) if last else None
+            )
+            part = seen.reshape(2, 1 + len(TWINS), len(arms), *inner, trials, len(some))
+            part = np.stack([_apart(one) for one in part])
+            found[:, :, :, n, :, :, : len(some), :trials] = np.moveaxis(part, -1, -2)
+            paths += [path.reshape(2, 1 + len(TWINS), *inner, few, -1)] if last else []
+        main[setting], direct[setting] = found, np.stack(paths, axis=2)
     for setting in SHOWN:
         arms, read = troubles(p, setting), p["robust_updates"]
         depths = robust_depths(p, setting)
-        found = np.full((len(arms), len(depths), len(read), p["trials"]), np.nan)
+        found = np.full((2, len(arms), len(depths), len(read), p["trials"]), np.nan)
         for (n, depth), (trials, some) in product(enumerate(depths), _spans(p, read)):
-            losses = _sure(_crowd(p, setting, depth, arms, trials), some)[0][0]
-            part = losses.reshape(len(arms), trials, len(some))
-            found[:, n, : len(some), :trials] = np.moveaxis(part, -1, -2)
+            losses = follow(_crowd(p, setting, depth, arms, trials), some)[0][0]
+            part = _apart(losses.reshape(1 + len(TWINS), len(arms), trials, len(some)))
+            found[:, :, n, : len(some), :trials] = np.moveaxis(part, -1, -2)
         troubled[setting] = found
     return main, troubled, direct
 
@@ -978,15 +986,21 @@ def _replaced(stored: Array, ours: Array) -> Array:
     return np.where(np.isnan(flat), stored, flat)
 
 
-def _close(wanted: Array, laws: Array, size: Array | None = None) -> Expected:
-    """Losses, or efforts, of learners.
+def _close(stored: Array, ours: list[Array], *, effort: bool = False) -> Expected:
+    """Our values `(2, ...)` with the distances of their twins, and stored ones for all others.
 
-    Most forget their round-off as they relax. Laws with modes, and a random one, may amplify it: an
-    eigenvalue that meets another turns their modes by any angle.
+    A value may be off by what any computed one may, or by as much as its furthest twin: where
+    round-off does not grow it is judged as closely as any other. Where twins part by more than a
+    share of the value they have forgotten where they came from, and nobody can judge it: it is only
+    asked to be possible, as all that nobody follows. A loss is at most one.
     """
-    size = wanted + 1e-2 * np.sqrt(np.abs(wanted)) if size is None else size
-    wild = np.isin([name.split("_")[0] for name in laws], CHAOTIC)
-    return computed(wanted, np.where(wild, 1e5 * size + 1e-6, 1e2 * size + 1e-26))
+    values, apart = np.concatenate([one.reshape(2, -1) for one in ours], axis=1)
+    unsure = apart > SHARE * values + (0.0 if effort else NOTHING)
+    possible = np.clip(stored, 0.0, np.inf if effort else 1.0)
+    wanted = _replaced(possible, np.where(unsure, np.nan, values))
+    apart = np.where(np.isnan(apart) | unsure, 0.0, apart)
+    size = np.abs(wanted) if effort else expect.loss_size(wanted)
+    return computed(wanted, np.maximum(size, apart / expect.COMPUTED))
 
 
 def _text(p: Parameters) -> str:
@@ -995,14 +1009,10 @@ def _text(p: Parameters) -> str:
 
 def _learners(tables: Tables, p: Parameters) -> Columns:
     table, main = tables["learners"], _followed(_text(p))[0]
-    ours = [np.concatenate([main[setting][k].ravel() for setting in LAWS]) for k in (0, 1)]
-    loss, effort = (
-        _replaced(table[name], values)
-        for name, values in zip(("loss", "effort"), ours, strict=True)
-    )
+    loss, effort = ([main[setting][k] for setting in LAWS] for k in (0, 1))
     return {
-        "loss": _close(loss, table["law"]),
-        "effort": _close(effort, table["law"], np.abs(effort)),
+        "loss": _close(table["loss"], loss),
+        "effort": _close(table["effort"], effort, effort=True),
     }
 
 
@@ -1015,7 +1025,7 @@ def _rivals(tables: Tables, p: Parameters) -> Columns:
         many = [min((1 + 2 * SHOWN[setting]) * mark, read[-1]) for mark in read]
         shape = (*inner, len(read), p["trials"])
         for law, rival in product(LAWS[setting], EQUAL):
-            found = np.full(shape, np.nan)
+            found = np.full((2, *shape), np.nan)
             for k, mark in enumerate(many):
                 at = np.full(losses.shape[:-1], mark - 1)
                 if rival == "effort":
@@ -1023,16 +1033,16 @@ def _rivals(tables: Tables, p: Parameters) -> Columns:
                     spent = learned["effort"][here].reshape(shape)[..., k, :few, None]
                     # The first update by which so much effort is made, or the last.
                     at = np.minimum((efforts < spent).sum(axis=-1), read[-1] - 1)
-                found[..., k, :few] = np.take_along_axis(losses, at[..., None], axis=-1)[..., 0]
-            parts.append(found.ravel())
-    return {"loss": _close(_replaced(table["loss"], np.concatenate(parts)), table["law"])}
+                then = np.take_along_axis(losses, at[..., None], axis=-1)[..., 0]
+                found[..., k, :few] = _apart(then)
+            parts.append(found)
+    return {"loss": _close(table["loss"], parts)}
 
 
 def _troubles(tables: Tables, p: Parameters) -> Columns:
     table, troubled = tables["troubled"], _followed(_text(p))[1]
-    ours = np.concatenate([troubled[setting].ravel() for setting in SHOWN])
-    wanted = _replaced(table["loss"], ours)
-    return {"loss": _close(wanted, table["law"])}
+    ours = [troubled[setting] for setting in SHOWN]
+    return {"loss": _close(table["loss"], ours)}
 
 
 # What follows from the tables

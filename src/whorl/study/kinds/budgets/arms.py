@@ -170,17 +170,13 @@ class _Run:
 
     def equal(self, marks: list[int], efforts: np.ndarray) -> Arrays:
         """The direct law with the compute, and with the efforts (laws, marks, rows), of others."""
-        last = marks[-1]
-        many = [min(compute_factor(self.stage.setting) * mark, last) for mark in marks]
-        direct = PLAIN[0]
+        many = [min(compute_factor(self.stage.setting) * mark, marks[-1]) for mark in marks]
         every = sorted(set(many))
-        losses = self.run([direct], every)[0][0]
         laws, count, rows = efforts.shape
-        spent = efforts.reshape(laws * count, rows)
-        kept = self.run([direct], [last], spent)[2][0]
+        losses, _, kept, _ = self.run(PLAIN[:1], every, efforts.reshape(laws * count, rows))
         return {
-            "compute": np.stack([losses[every.index(one)] for one in many]),
-            "effort_equal": kept.reshape(laws, count, rows),
+            "compute": np.stack([losses[0][every.index(one)] for one in many]),
+            "effort_equal": kept[0].reshape(laws, count, rows),
         }
 
     def run(
@@ -235,7 +231,7 @@ class _Run:
         eye, trials = np.eye(self.size), rows["trial"]
         stretch = np.stack([own.error(p.seed, t, self.size) for t in range(p.trials)])[trials]
         random = np.stack([own.orthogonal(p.seed, t, self.size) for t in range(p.trials)])[trials]
-        steps = self._chebyshev()
+        steps = self._chebyshev() if any(arm.cycle for arm in arms) else np.ones((CYCLE, count))
         names = MODES if arms[0].act in MODES else LINEAR
         return Lanes(
             each(lambda arm: p.scale),
@@ -263,7 +259,9 @@ class _Run:
                 made[trial, beta] = (
                     draws.softmax_layers(p.seed, trial, depth, beta, p.floor)
                     if self.width == 3
-                    else own.wide_layers(p.seed, trial, depth, beta, self.width, p.floor)
+                    else draws.wide_layers(
+                        p.seed, trial, own.WIDE, depth, beta, self.width, p.floor
+                    )
                 )
         at = zip(self.rows["trial"].tolist(), self.rows["beta"].tolist(), strict=True)
         return np.stack([made[one] for one in at], axis=-1)
@@ -274,7 +272,7 @@ class _Run:
         if self.width != 3:
             epochs = -(-updates // (self.width + 3))
             drawn = [
-                own.wide(p.seed, trial, self.width, p.concentration, epochs)
+                draws.wide(p.seed, trial, own.WIDE, self.width, p.concentration, epochs)
                 for trial in range(p.trials)
             ]
             x, y, order = (np.stack(part) for part in zip(*drawn, strict=True))
@@ -309,7 +307,7 @@ class _Run:
         layers, (x, _, _) = self._layers(), self._data(1)
         inputs = np.moveaxis(x[self.rows["trial"]], 0, -1)
         shown = [inputs] if self.together > 1 else [inputs[s : s + 1] for s in range(len(inputs))]
-        seen = [np.asarray(learners.response(jnp.asarray(layers), jnp.asarray(s))) for s in shown]
+        seen = [np.asarray(learners.response(layers, one)) for one in shown]
         values = np.concatenate(
             [np.linalg.eigvalsh(np.moveaxis(one, -1, 0)) for one in seen], axis=1
         )
@@ -335,7 +333,7 @@ def _orders(seed: int, trials: int, updates: int) -> np.ndarray:
 
 @lru_cache(maxsize=8)
 def _turns(seed: int, trials: int, updates: int) -> np.ndarray:
-    return np.stack([own.turns(seed, t, updates) for t in range(trials)]).astype(np.int8)
+    return np.stack([draws.turns(seed, t, updates) for t in range(trials)]).astype(np.int8)
 
 
 @lru_cache(maxsize=8)

@@ -1,14 +1,11 @@
-"""What only the budgets study draws: random laws, errors of responses, noise, flips, wide trials."""
+"""What only the budgets study draws: random laws, errors of responses, noise, flips."""
 
 import numpy as np
 
-from whorl import _construct
 from whorl.ground.streams import stream
 from whorl.learning import schedule
-from whorl.study.draws import COLUMNS, ORDER, TASK, TURNS
-from whorl.task import drawn
 
-STRUCTURAL, LAW, ERROR, NOISE, FLIPS, WIDE = range(10, 16)
+STRUCTURAL, LAW, ERROR, NOISE, FLIPS, WIDE = range(10, 16)  # the last is that of the wide arm
 
 
 def structural_layers(seed: int, trial: int, depth: int, spread: float, floor: float) -> np.ndarray:
@@ -35,27 +32,6 @@ def noise(seed: int, trial: int, updates: int, size: int) -> np.ndarray:
     return stream(seed, trial, NOISE, size).standard_normal((updates, size))
 
 
-def turns(seed: int, trial: int, updates: int) -> np.ndarray:
-    """A fair sense for every update."""
-    return schedule.fair_turns(updates, stream(seed, trial, TURNS))
-
-
 def flips(seed: int, trial: int, updates: int, frequency: float) -> np.ndarray:
     """A sense that flips now and then."""
     return schedule.flipping_turns(updates, frequency, stream(seed, trial, FLIPS))
-
-
-def wide(
-    seed: int, trial: int, width: int, concentration: float, epochs: int
-) -> tuple[np.ndarray, ...]:
-    """Inputs, targets and order of a wide trial: the vertices and three mixtures."""
-    shown = drawn(width, width, stream(seed, trial, WIDE, TASK), concentration=concentration)
-    return *shown, schedule.permuted(width + 3, epochs, stream(seed, trial, WIDE, ORDER))
-
-
-def wide_layers(
-    seed: int, trial: int, depth: int, beta: float, width: int, floor: float
-) -> np.ndarray:
-    """A network of any width with columns softmax(beta z) and a uniform share."""
-    logits = stream(seed, trial, WIDE, COLUMNS, depth).standard_normal((depth, width, width))
-    return _construct.columns(beta * logits, np.ones((width, width), dtype=bool), floor)

@@ -11,6 +11,7 @@ loops. A turn is applied rotation by rotation and never built.
 """
 
 import functools
+import operator
 from typing import Any, NamedTuple
 
 import jax
@@ -69,7 +70,7 @@ class Learner(NamedTuple):
 
 def total(terms: Any) -> Array:
     """The sum of a few arrays, one after the other."""
-    return functools.reduce(jnp.add, terms)
+    return functools.reduce(operator.add, terms)
 
 
 def highest(terms: Any) -> Array:
@@ -80,6 +81,11 @@ def highest(terms: Any) -> Array:
 def times(a: Array, b: Array) -> Array:
     """Matrices (i, k, B) and (k, j, B)."""
     return total(a[:, k, None] * b[None, k] for k in range(a.shape[1]))
+
+
+def _numpy(array: Any) -> Any:
+    """NumPy for its own arrays, which nothing compiles, and JAX's for all others."""
+    return np if isinstance(array, np.ndarray) else jnp
 
 
 def flows(layers: Array, inputs: Array) -> list[Array]:
@@ -95,8 +101,8 @@ def flows(layers: Array, inputs: Array) -> list[Array]:
 def behind(layers: Array) -> list[Array]:
     """The map from behind every layer to the outputs in zero-sum coordinates, (n, w, B)."""
     width, batch = layers.shape[1], layers.shape[-1]
-    basis = jnp.asarray(np.asarray(tangent_basis(width)).T)
-    found = [jnp.broadcast_to(basis[:, :, None], (*basis.shape, batch))]
+    basis, numpy = np.asarray(tangent_basis(width)).T, _numpy(layers)
+    found = [numpy.broadcast_to(numpy.asarray(basis)[:, :, None], (*basis.shape, batch))]
     for layer in layers[:0:-1]:
         found.insert(0, keep(times(found[0], layer)))
     return found
@@ -104,7 +110,7 @@ def behind(layers: Array) -> list[Array]:
 
 def response(layers: Array, shown: Array) -> Array:
     """K of the samples that are shown together, (n, n, B)."""
-    samples = shown.shape[0]
+    samples, numpy = shown.shape[0], _numpy(layers)
     size = layers.shape[1] - 1
     blocks: dict[tuple[int, int], list[Array]] = {}
     for layer, flow, carried in zip(layers, flows(layers, shown), behind(layers), strict=False):
@@ -122,10 +128,10 @@ def response(layers: Array, shown: Array) -> Array:
                     blocks.setdefault((s, t), []).append(part)
     done = {at: total(parts) for at, parts in blocks.items()}
     rows = [
-        jnp.concatenate([done[min(s, t), max(s, t)] for t in range(samples)], axis=1)
+        numpy.concatenate([done[min(s, t), max(s, t)] for t in range(samples)], axis=1)
         for s in range(samples)
     ]
-    return jnp.concatenate(rows, axis=0).reshape(samples * size, samples * size, -1)
+    return numpy.concatenate(rows, axis=0).reshape(samples * size, samples * size, -1)
 
 
 def solved(matrix: Array, right: Array) -> Array:

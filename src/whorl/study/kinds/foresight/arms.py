@@ -13,7 +13,7 @@ from whorl.learning.ledger import TERMS
 from whorl.learning.policy import Policy
 from whorl.study import frames
 from whorl.study.draws import order as shown
-from whorl.study.draws import softmax_layers, task
+from whorl.study.draws import softmax_layers, task, wide, wide_layers
 from whorl.study.frames import Table
 from whorl.study.kind import Arrays
 from whorl.study.kinds.foresight import draws
@@ -143,14 +143,14 @@ def narrow(p: Foresight, rows: Table) -> Problem:
 
 
 def _wide(p: Foresight, rows: Table) -> Problem:
-    wide = p.wide, p.floor
-    layers = _each(rows, lambda t, d, b: draws.wide_layers(p.seed, t, d, b, *wide), *NETWORK)
-    given = p.concentration, p.epochs
-    x, y, order = (
-        _each(rows, lambda trial, part=part: draws.wide(p.seed, trial, p.wide, *given)[part])
-        for part in range(3)
-    )
-    return stacked(layers), x, y, order
+    def layers(trial: int, depth: int, beta: float) -> np.ndarray:
+        return wide_layers(p.seed, trial, draws.WIDE, depth, beta, p.wide, p.floor)
+
+    def data(trial: int) -> tuple[np.ndarray, ...]:
+        return wide(p.seed, trial, draws.WIDE, p.wide, p.concentration, p.epochs)
+
+    x, y, order = (_each(rows, lambda trial, part=part: data(trial)[part]) for part in range(3))
+    return stacked(_each(rows, layers, *NETWORK)), x, y, order
 
 
 def _policy(p: Foresight, arm: Arm, rows: Table, horizon: int | None) -> Policy:

@@ -1,14 +1,11 @@
-"""What only the foresight study draws: directions, a wrong schedule, noise, and wide trials."""
+"""What only the foresight study draws: directions, a wrong schedule, and noise."""
 
 import numpy as np
 
-from whorl import _construct
 from whorl.ground.streams import stream
 from whorl.learning import schedule
-from whorl.study.draws import COLUMNS, ORDER, TASK
-from whorl.task import drawn
 
-ANGLES, FORESEEN, READINGS, WIDE = range(5, 9)
+ANGLES, FORESEEN, READINGS, WIDE = range(5, 9)  # the last is that of the wide arm
 
 
 def angles(seed: int, trial: int, updates: int) -> np.ndarray:
@@ -26,19 +23,3 @@ def readings(seed: int, trial: int, updates: int) -> np.ndarray:
     noise.
     """
     return stream(seed, trial, READINGS).standard_normal((updates, 3))
-
-
-def wide(
-    seed: int, trial: int, width: int, concentration: float, epochs: int
-) -> tuple[np.ndarray, ...]:
-    """Inputs, targets and order of a wide trial: the vertices and three mixtures."""
-    shown = drawn(width, width, stream(seed, trial, WIDE, TASK), concentration=concentration)
-    return *shown, schedule.permuted(width + 3, epochs, stream(seed, trial, WIDE, ORDER))
-
-
-def wide_layers(
-    seed: int, trial: int, depth: int, beta: float, width: int, floor: float
-) -> np.ndarray:
-    """A network of any width with columns softmax(beta z) and a uniform share."""
-    logits = stream(seed, trial, WIDE, COLUMNS, depth).standard_normal((depth, width, width))
-    return _construct.columns(beta * logits, np.ones((width, width), dtype=bool), floor)
