@@ -254,7 +254,7 @@ def _check_given(inputs: Any, targets: Any) -> None:
 
 
 def _rates(rates: Any, columns: Parameters) -> Parameters:
-    """One rate a column, with an axis in front that meets every entry of the column."""
+    """One rate per column, with an axis in front that meets every entry of the column."""
     wanted = jax.tree.structure(columns)
     # One number alone is for all arrays; a list of numbers is a tree.
     given = (
@@ -275,7 +275,7 @@ def _rate(path: tuple, column: Array, rate: Any) -> Array:
     values = _check.array(name, rate, _check.axes(name, rate), column.dtype)
     if values.shape not in ((), column.shape[1:]):
         raise ValueError(
-            f"{name} must be one number or one a column, {column.shape[1:]}, but the shape is "
+            f"{name} must be one number or one per column, {column.shape[1:]}, but the shape is "
             f"{values.shape}"
         )
     if _check.known(values) and (np.asarray(values) <= 0).any():

@@ -67,7 +67,7 @@ class Rule(Valued, eqx.Module):
 
     @abstractmethod
     def scores(self, system: System, inputs: Array, residual: Fields) -> Scores:
-        """One score an entry, rates included."""
+        """One score per entry, rates included."""
 
     def move(self, system: System, scores: Scores, step: ArrayLike) -> System:
         """The system after a step; exponential, unless the rule says otherwise."""

@@ -58,7 +58,7 @@ def certify(
         sample: a label for every row; each sample then has a loop of its own.
         repeat: a number for every row, sorted within each sample. Rows of one repeat may share
             their noise.
-        uncertainty: standard deviation of the velocities: one number, one a row, or one a value.
+        uncertainty: standard deviation of the velocities: one number, one per row, or one per value.
         residual_uncertainty: standard deviation of the noise in each recorded residual. It biases
             the loop unless it is known, and is then taken out of the sums of products.
         time_scale: velocities are divided by this: the time that passed while the recorded change
