@@ -1,9 +1,9 @@
 r"""Is this measured learner reciprocal?
 
 An experimenter applies errors (or potentials) to a learner and measures how its outputs move. If
-$\dot F = \mathcal{R}e$ with a symmetric $\mathcal{R}$, the learner follows a gradient; so it does,
-in another metric, where $\mathcal{R}$ has real eigenvalues and is diagonalisable; complex ones
-turn. `read` takes a table, `certify` takes arrays, and both end in a `Finding` that prints a
+$\dot F = \mathcal{R}e$ with a symmetric $\mathcal{R}$, the learner follows a gradient. It follows a
+gradient in another metric if $\mathcal{R}$ is diagonalisable with real eigenvalues, and it turns if
+there are complex ones. `read` takes a table, `certify` takes arrays, and both end in a `Finding` that prints a
 verdict in plain words.
 
     from whorl import measured
