@@ -5,7 +5,6 @@ that the tutorial registers, and the explorer. (The picture of the sweep is draw
 page.) They have few colours, so that files stay below 150 kB.
 """
 
-import json
 import re
 import shutil
 import subprocess
@@ -83,8 +82,8 @@ def explorer(folder: Path) -> Iterator[tuple[str, str]]:
     command = [WHORL, "explore", "--port", "0", "--no-browser", "--json"]
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
-        address = json.loads(server.stdout.readline())
-        yield next(str(one) for one in address.values() if str(one).startswith("http")), READY
+        found = (re.search(r'http[^"]*', line) for line in server.stdout)
+        yield next(one[0] for one in found if one), READY
         server.terminate()
 
 
