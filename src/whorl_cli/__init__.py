@@ -121,6 +121,9 @@ def _called(arguments: "Sequence[str] | None") -> int:
         _output.refuse(
             _interrupt.sentence(getattr(given, "command", ""), f"ended by {why.name}"), given
         )
+        if arguments is None:  # a thread may still be inside a compiler, as with Ctrl-C
+            sys.stdout.flush()
+            _interrupt.end(why.code)
         return why.code
     except KeyboardInterrupt:
         _interrupt.leave()
