@@ -33,7 +33,7 @@ TITLES = {
     "jax_vmap": "whorl, general route (vmap)",
     OURS: "whorl.train_many",
     "train_many_sums": "whorl.train_many, sums only",
-    "c_lanes": "C, eight pairs a register",
+    "c_lanes": "C, eight pairs per register",
 }
 LOOP_PAIRS = 4  # one at a time: the time of a pair does not depend on how many there are
 TOLERANCE = 1e-12

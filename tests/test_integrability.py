@@ -340,7 +340,7 @@ def test_a_point_outside_the_simplices_is_refused(ask, point, sentence):
 def test_a_field_with_scores_of_another_shape_is_refused(ask):
     with pytest.raises(
         ValueError,
-        match=r"field must return one score an entry, shapes \[\(3,\), \(4,\)\], but it returned \[\(3,\)\]",
+        match=r"field must return one score per entry, shapes \[\(3,\), \(4,\)\], but it returned \[\(3,\)\]",
     ):
         ask(lambda point: (point[0],), POINT)
 

@@ -409,7 +409,7 @@ def test_the_gradient_of_the_loss_is_that_of_the_complex_step():
         ),
         (
             lambda: wh.Network([EVEN], rates=[np.ones(3)]),
-            r"rates of layer 0 must be one number or one a column, 2, but the shape is \(3,\)",
+            r"rates of layer 0 must be one number or one per column, 2, but the shape is \(3,\)",
         ),
         (
             lambda: wh.Network([EVEN], rates=np.nan),

@@ -323,7 +323,7 @@ def test_one_rate_scales_the_score_and_single_precision_stays():
         ),
         (
             lambda: optimiser.descending(0.1, [1.0, np.ones(2)]).init(LAYERS),
-            r"rates of params\[1\] must be one number or one a column, \(3,\)",
+            r"rates of params\[1\] must be one number or one per column, \(3,\)",
         ),
         (
             lambda: optimiser.descending(0.1, -1.0).init(LAYERS),

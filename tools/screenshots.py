@@ -5,7 +5,6 @@ that the tutorial registers, and the explorer. (The picture of the sweep is draw
 page.) They have few colours, so that files stay below 150 kB.
 """
 
-import json
 import re
 import shutil
 import subprocess
@@ -20,7 +19,8 @@ from playwright.sync_api import Browser, sync_playwright
 
 ROOT = Path(__file__).parent.parent
 IMAGES = ROOT / "docs" / "images"
-READY = "section.view:not(.stale) .main-svg"  # of the explorer: a view that is drawn
+READY = "#plot-many .main-svg"  # of the explorer: the view that is drawn last
+WINDOWS = {"explorer": (1440, 1020)}  # others are 1180 wide and 760 high
 WHORL = Path(sys.executable).with_name("whorl")
 COLOURS = 96
 
@@ -36,14 +36,17 @@ def main() -> int:
         browser = play.chromium.launch(executable_path=place, args=["--no-sandbox"])
         for name in wanted:
             with PAGES[name](Path(folder)) as (address, ready):
-                shoot(browser, address, ready, IMAGES / f"{name}_page.png")
+                window = WINDOWS.get(name, (1180, 760))
+                shoot(browser, address, ready, window, IMAGES / f"{name}_page.png")
         browser.close()
     return 0
 
 
-def shoot(browser: Browser, address: str, ready: str, place: Path) -> None:
+def shoot(browser: Browser, address: str, ready: str, window: tuple[int, int], place: Path) -> None:
     """What a window shows of a page once something on it is there."""
-    page = browser.new_page(viewport={"width": 1180, "height": 760}, color_scheme="light")
+    page = browser.new_page(
+        viewport={"width": window[0], "height": window[1]}, color_scheme="light"
+    )
     page.goto(address)
     page.wait_for_selector(ready, timeout=300_000)
     page.wait_for_timeout(1000)
@@ -83,8 +86,8 @@ def explorer(folder: Path) -> Iterator[tuple[str, str]]:
     command = [WHORL, "explore", "--port", "0", "--no-browser", "--json"]
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
-        address = json.loads(server.stdout.readline())
-        yield next(str(one) for one in address.values() if str(one).startswith("http")), READY
+        found = (re.search(r'http[^"]*', line) for line in server.stdout)
+        yield next(one[0] for one in found if one), READY
         server.terminate()
 
 

@@ -12,6 +12,7 @@ it), cut from the STIX Two Math of ziamath. Chromium has no measures of its own.
 """
 
 import importlib.util
+import itertools
 import re
 from html import escape
 from pathlib import Path
@@ -35,6 +36,9 @@ FONTS = {"whorl-script.ttf": "STIXGeneral.ttf", "whorl-math.ttf": "STIXTwoMath-R
 LETTERS = [(0x20, 0x7F), (0x391, 0x3CA), (0x3D1, 0x3D7), (0x1D434, 0x1D468), (0x1D6E2, 0x1D71C)]
 PLAIN = "".join(chr(code) for first, end in LETTERS for code in range(first, end))
 SIGNS = "ℎℓı¯±·×˙…′→∂∇∏∑−√∝∞∫∮≈≠≤≥⋆⟨⟩‖" + TRANSPOSE
+# The bars of a norm, one that opens and one that closes in turn. Without a form, a browser lets the
+# first grow alone and puts the space of a relation around both; those of `\left` have theirs.
+BAR = re.compile(r"<mo(?: fence=\"false\")?(?: stretchy=\"false\")?>(&#x02016;|&#x0007C;)</mo>")
 TAG = re.compile(r"\\tag\{([^}]*)\}")
 
 
@@ -52,8 +56,8 @@ def rendered(source: str, display: str) -> str:
     )
     for letter in ("<mi>&#x1D5B3;</mi>", '<mi mathvariant="sans-serif">T</mi>'):
         markup = markup.replace(letter, f"<mo>{TRANSPOSE}</mo>")
-    # A bar before what it encloses looks like one that opens, and would grow alone.
-    markup = markup.replace("<mo>&#x02016;</mo>", '<mo stretchy="false">&#x02016;</mo>')
+    forms = itertools.cycle(("prefix", "postfix"))
+    markup = BAR.sub(lambda bar: f'<mo stretchy="false" form="{next(forms)}">{bar[1]}</mo>', markup)
     if unknown := re.search(r"<m[a-z]+>\\[A-Za-z]+", markup):
         raise ExtensionError(f"no MathML for {unknown.group()} in {source!r}")
     return markup

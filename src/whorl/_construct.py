@@ -46,7 +46,7 @@ def layers(given: Sequence[Numbers], support: Sequence[Numbers] | None) -> tuple
         nodes = arrays[number - 1].shape[0]
         if number and layer.shape[1] != nodes:
             raise ValueError(
-                f"layer {number} must have {nodes} columns, one a node of layer {number - 1}, but "
+                f"layer {number} must have {nodes} columns, one per node of layer {number - 1}, but "
                 f"its shape is {layer.shape}"
             )
     if len({layer.dtype for layer in arrays}) > 1:
@@ -85,7 +85,7 @@ def _check_columns(number: int, layer: np.ndarray, mask: np.ndarray) -> None:
 
 
 def masks(shapes: Sequence[tuple[int, ...]], support: Sequence[Numbers] | None) -> list[np.ndarray]:
-    """One boolean array a layer; all true where no support was given."""
+    """One boolean array per layer; all true where no support was given."""
     if support is None:
         return [np.ones(shape, dtype=bool) for shape in shapes]
     given = [
@@ -113,7 +113,7 @@ def masks(shapes: Sequence[tuple[int, ...]], support: Sequence[Numbers] | None) 
 
 
 def rates(given: Any, of: Sequence[Array]) -> tuple[Array, ...]:
-    """One positive number per column, from one number in all, one a layer or one a column."""
+    """One positive number per column, from one number in all, one per layer or one per column."""
     if not isinstance(given, list | tuple) and _check.axes("rates", given) == 0:
         given = [given] * len(of)
     if len(given) != len(of):
@@ -127,7 +127,7 @@ def rates(given: Any, of: Sequence[Array]) -> tuple[Array, ...]:
         values = _check.array(name, rate, _check.axes(name, rate), layer.dtype)
         if values.shape not in ((), (layer.shape[1],)):
             raise ValueError(
-                f"{name} must be one number or one a column, {layer.shape[1]}, but the shape is "
+                f"{name} must be one number or one per column, {layer.shape[1]}, but the shape is "
                 f"{values.shape}"
             )
         if _check.known(values) and (np.asarray(values) <= 0).any():

@@ -461,7 +461,7 @@ def geometric(gain: ArrayLike = 1.0, sense: ArrayLike = 1, *, tol: float = 1e-10
     r"""The fastest law of norm $g$: every eigenvalue of its loop is $g$ times the geometric mean.
 
     Its loop is far from normal where the condition of K is large: errors may grow much before they
-    decay, and the eigenvalues are delicate. `paired` is tamer.
+    decay, and the eigenvalues are sensitive to errors. `paired` is less extreme.
 
     Args:
         gain: The norm g of the law, above 0.

@@ -160,7 +160,7 @@ def curvature(
     **The law matters.** Left out, it is `rotational()`, the exact turn through the repair of the
     response, as in the paper's examples and its threshold study. Policies gate on their own law,
     which is `rotational(base=leaky(0.1))` unless told otherwise, as in its horizon study: to see
-    what a policy sees, hand `law=policy.law` in. The printed sentence names the law.
+    what a policy sees, pass `law=policy.law`. The printed sentence names the law.
 
     Args:
         system: What learns.

@@ -7,7 +7,7 @@ $d\omega = 0$, within blocks and across them. Mind that a preconditioned gradien
 one: blocks that move at unequal rates, or through a state-dependent inverse, follow a gradient in
 another metric.
 
-A point is a tuple of columns, one a block; a field maps such a tuple to a tuple of scores. The
+A point is a tuple of columns, one per block; a field maps such a tuple to a tuple of scores. The
 layers of a network are such a point too, with `(out, in)` arrays: their columns are the blocks.
 Entries that are zero lie off the support and do not count.
 """
@@ -242,7 +242,7 @@ def _scores(field: Field, blocks: Point) -> Point:
     scores = tuple(jnp.asarray(score) for score in field(blocks))
     if [score.shape for score in scores] != [block.shape for block in blocks]:
         raise ValueError(
-            f"field must return one score an entry, shapes {[block.shape for block in blocks]}, "
+            f"field must return one score per entry, shapes {[block.shape for block in blocks]}, "
             f"but it returned {[score.shape for score in scores]}"
         )
     return scores

@@ -113,9 +113,9 @@ def krylov(law: SpectralLaw | Turning, *, tol: float = 1e-10, most: int = 256) -
     The answer has a right derivative in reverse mode (`jax.grad`), to the first order; with `leaky`
     in both modes, to any order.
 
-    Of a law under a gain budget, such as `geometric()`, `most` products are made, and what they
-    find from the residual is turned: the gain is kept, the rate is reached only where all
-    identifiable directions are found.
+    For a law under a gain budget, such as `geometric()`, `most` products are made and the modes
+    that they find from the residual are turned. The gain is kept; the rate is reached only where
+    all identifiable directions are found.
 
     Args:
         law: A spectral law, such as `leaky(0.1)`, or one under a gain budget.

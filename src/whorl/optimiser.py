@@ -1,17 +1,17 @@
-r"""The updates as optax transformations, for loops that exist already (Eq. 4; Eqs. 18, 20.
+r"""The updates as optax transformations, for loops that exist already (Eqs. 4, 18, 20).
 
-The envelope of `policy`).
+Steps are bounded by the envelope of `policy`.
 
 The parameters are any tree of arrays on their geometries. Left out, the geometry is `Simplex()`:
 columns, along the first axis, are positive and sum to one, as in the layers of a `Network` or the
 mixing matrices inside a larger model. Both transformations return the additive update $p^+ - p$ of
 a step of the geometry, so that `optax.apply_updates` lands on $p^+$. Round-off does not add up in
-columns, because every step normalises anew. A weight stays positive as long as one step does not
+columns, because every step normalises again. A weight stays positive as long as one step does not
 shrink it by more than $10^{15}$; under the envelope of scale $s$ that is at most $e^{s}$.
 
 - `descending` follows the gradient it is given, $s = -\rho\nabla\mathcal L$. Behind a gradient of
   half the squared residual it is the direct law.
-- `turning` follows a turned residual, which no gradient knows. It asks for the `inputs` and
+- `turning` follows a turned residual, which no gradient contains. It asks for the `inputs` and
   `targets` of the samples that drive the update, and reads the user's own `predict(params,
   inputs)`: with $J$ its Jacobian and $K = J M J^\mathsf{T}$, the score is $\rho J^\mathsf{T} (K +
   \mu I)^{-1} (\alpha e + \sigma\Omega C e)$. The step keeps room for a turn of either sense.
@@ -254,7 +254,7 @@ def _check_given(inputs: Any, targets: Any) -> None:
 
 
 def _rates(rates: Any, columns: Parameters) -> Parameters:
-    """One rate a column, with an axis in front that meets every entry of the column."""
+    """One rate per column, with an axis in front that meets every entry of the column."""
     wanted = jax.tree.structure(columns)
     # One number alone is for all arrays; a list of numbers is a tree.
     given = (
@@ -275,7 +275,7 @@ def _rate(path: tuple, column: Array, rate: Any) -> Array:
     values = _check.array(name, rate, _check.axes(name, rate), column.dtype)
     if values.shape not in ((), column.shape[1:]):
         raise ValueError(
-            f"{name} must be one number or one a column, {column.shape[1:]}, but the shape is "
+            f"{name} must be one number or one per column, {column.shape[1:]}, but the shape is "
             f"{values.shape}"
         )
     if _check.known(values) and (np.asarray(values) <= 0).any():

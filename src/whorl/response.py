@@ -184,7 +184,7 @@ class Response(Shown, eqx.Module):
 
     def resolved(self, tol: float = 0.0) -> float:
         """A tolerance relative to the strongest mode, or the round-off of the matrix where that is
-        coarser: no mode is told below.
+        coarser: below it no mode can be told from zero.
         """
         return max(tol, _precision.noise(self.system.dtype, self.directions, *self.system.lengths))
 

@@ -1,6 +1,6 @@
 """The command `whorl`: parsing only.
 
-One file a command, each with the same two members: `add` puts its arguments on the parser, `call`
+One file per command, each with the same two members: `add` puts its arguments on the parser, `call`
 does the work and answers with an exit code. Heavy packages are imported by `call`, never above it,
 so that `--help` answers at once. This is a package beside the library, and not inside it, because
 importing anything from `whorl` imports JAX.
@@ -121,6 +121,9 @@ def _called(arguments: "Sequence[str] | None") -> int:
         _output.refuse(
             _interrupt.sentence(getattr(given, "command", ""), f"ended by {why.name}"), given
         )
+        if arguments is None:  # a thread may still be inside a compiler, as with Ctrl-C
+            sys.stdout.flush()
+            _interrupt.end(why.code)
         return why.code
     except KeyboardInterrupt:
         _interrupt.leave()

@@ -120,13 +120,18 @@ def _say() -> None:
 
 
 def _end() -> None:
-    """No farewell, and nobody left behind: children of this session end with this process."""
+    """No farewell, and nobody left behind."""
     next(_times)
     _say()
+    end(CODE)
+
+
+def end(code: int) -> None:
+    """End at once, as threads inside a compiler allow; children of this session end too."""
     with contextlib.suppress(OSError, ValueError):
         for task in os.listdir("/proc/self/task"):  # noqa: PTH208 # pathlib may be half loaded
             with open(f"/proc/self/task/{task}/children") as children:  # noqa: PTH123
                 for child in map(int, children.read().split()):
                     if os.getsid(child) == os.getsid(0):
                         os.kill(child, signal.SIGTERM)
-    os._exit(CODE)
+    os._exit(code)

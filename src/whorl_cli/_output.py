@@ -38,7 +38,7 @@ def command(
             "--no-cache",
             dest="cached",
             action="store_false",
-            help="compile everything anew and keep nothing (see whorl cache)",
+            help="compile everything again and keep nothing (see whorl cache)",
         )
     parser.set_defaults(call=call, command=name)
     return parser

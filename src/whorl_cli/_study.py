@@ -82,7 +82,8 @@ def bar(
                 kept += size
             else:
                 done += size
-            show(_output.plain(f"{title}: {what}"), f"{count}/{pieces}", done, kept)
+            words = str(what).removeprefix(f"{title}: ")
+            show(_output.plain(f"{title}: {words}"), f"{count}/{pieces}", done, kept)
 
         yield told
 

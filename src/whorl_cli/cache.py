@@ -7,9 +7,9 @@ from whorl_cli import _kept, _output
 
 STORY = """Say where compiled programs are kept, how many they are and how large, or remove them.
 
-Commands keep what they compile in the user's cache folder, so that the next one starts sooner. They do not with --no-cache,
-and not where the environment says WHORL_CACHE=off; WHORL_CACHE=DIR keeps programs elsewhere. A damaged program is dropped
-and compiled again. Results do not depend on any of this."""
+Commands keep what they compile in the user's cache folder, so that the next command starts sooner.
+The option --no-cache or WHORL_CACHE=off in the environment prevents this; WHORL_CACHE=DIR keeps
+programs elsewhere. A damaged program is dropped and compiled again. Results do not depend on any of this."""
 
 
 def add(commands: Any) -> None:

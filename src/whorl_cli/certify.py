@@ -14,17 +14,17 @@ In long form a line is one output of one measurement:
   measurement output residual velocity
 A series has a line per sample, with the time and the outputs or learning degrees of freedom:
   time state_1 state_2 (and run, phase where there are several)
-Optional columns of measurements: sample, repeat, uncertainty, residual_uncertainty. potential instead of residual tests the physical
-response; beside it, it tells the device from its controller. docs/certify.md has the whole story."""
+Optional columns of measurements: sample, repeat, uncertainty, residual_uncertainty. A column
+potential_1 ... in place of residual_1 ... tests the physical response; with both, the test tells
+the device from its controller. docs/certify.md has the details."""
 EXIT = """exit codes:
   0  "reciprocal" is not rejected, with power (or there is one direction, and nothing can turn)
   1  it turns
-  3  a gradient in another metric: it is not reciprocal, and it surely does not turn
-  4  no answer: not reciprocal, and whether it turns is borderline; or inconclusive: nothing is
-     rejected, and a turn would hardly have been seen
   2  bad input, a file that could not be read or written, or too little memory
-  70 a fault of whorl itself: please report it
-  130 interrupted by Ctrl-C"""
+  3  a gradient in another metric: it is not reciprocal, and it surely does not turn
+  4  no answer: borderline, inconclusive or cannot tell; the verdict says what would decide
+  70  a fault of whorl itself: please report it
+  130  interrupted by Ctrl-C"""
 
 
 def add(commands: Any) -> None:

@@ -22,7 +22,7 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--again",
         action="store_true",
-        help="register a design anew that was registered before; the old lock is kept beside it",
+        help="register a design again that was registered before; the old lock is kept beside it",
     )
 
 

@@ -10,12 +10,12 @@ STORY = """Where did each share go? From two tables of compositions to a transit
 
 BEFORE and AFTER are CSV or Parquet files with one line per unit, in the same order, and one column
 per part: shares or counts. One file will do: then --before and --after name its columns.
-docs/tutorials/composition.md has the whole story."""
+docs/tutorials/composition.md has the details."""
 EXIT = """exit codes:
   0  done
   2  bad input, a file that could not be read or written, or too little memory
-  70 a fault of whorl itself: please report it
-  130 interrupted by Ctrl-C"""
+  70  a fault of whorl itself: please report it
+  130  interrupted by Ctrl-C"""
 
 
 def add(commands: Any) -> None:

@@ -11,7 +11,7 @@ number have fallen? The table that `whorl reproduce` compares with was made by
 
   whorl replicate STUDY --seeds 400
 
-Interrupted, it goes on from the seeds that its file already holds. The table does not
+After an interrupt it goes on from the seeds that its file already holds. The table does not
 depend on the engine, nor on the number of workers."""
 ENGINES = ("local", "processes", "gpu", "cluster")
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from whorl_cli import _child, _output
 
-STORY = """Make report.html in a run folder anew, from what the folder holds: verdicts, tables,
-figures and the audit, which is done first. The page is one file that asks no network.
+STORY = """Make report.html in a run folder again, from what the folder holds: verdicts, tables,
+figures and the audit, which is done first. The page is one file and needs no network.
 
 A folder that does not pass the audit is refused, with the reason and exit code 1.
 With --unverified the page is made all the same and says so in red; the folder's

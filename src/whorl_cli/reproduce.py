@@ -7,8 +7,8 @@ from typing import Any
 from whorl_cli import _output, _study
 
 STORY = """Run the paper's three registered studies, draw its figures, let an independent program
-audit the tables, write report.html, and print every published number next to ours. Interrupted, even killed, the same
-command goes on where it stopped and ends with the same tables.
+audit the tables, write report.html, and print every published number next to ours. After an
+interrupt or a kill, the same command goes on where it stopped and ends with the same tables.
 
 A study that is registered as FAIL, because the paper says that a gate of it does not hold,
 succeeds here by failing in the same way."""

@@ -1,7 +1,8 @@
 """`whorl run`: one study from its design file."""
 
 import argparse
-import sys
+import shutil
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -40,23 +41,24 @@ def add(commands: Any) -> None:
         "--dry-run", action="store_true", help="say about what the run takes, and stop"
     )
     _study.add_memory(parser)
-    parser.set_defaults(usage=parser.format_usage())
 
 
-def _listed(usage: str) -> int:
+def _listed() -> int:
     """What there is to run, for whoever names nothing."""
-    found = [f"  {name:<12}{title}" for name, title in _kinds.titles().items()]
-    sys.stderr.write(
-        "\n".join([usage, "studies that come with whorl:", *found])
-        + "\nwhorl run NAME runs one; whorl register --template NAME > mine.toml begins yours\n"
-    )
-    return 2
+    width = shutil.get_terminal_size().columns - 2
+    found = [
+        textwrap.fill(f"  {name:<12}{title}", width, subsequent_indent=" " * 14)
+        for name, title in _kinds.titles().items()
+    ]
+    begin = "whorl run NAME runs one; whorl register --template NAME > mine.toml begins yours"
+    _output.line("studies that come with whorl:", *found, textwrap.fill(begin, width))
+    return 0
 
 
 def call(given: argparse.Namespace) -> int:
     """Conduct it, or list what there is."""
     if given.design is None:
-        return _listed(given.usage)
+        return _listed()
     from whorl.study.conduct import opened
 
     _study.ready()

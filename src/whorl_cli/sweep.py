@@ -10,19 +10,20 @@ from typing import Any
 from whorl_cli import _memory, _output, _study
 
 STORY = """Train coupled pairs over a grid or a random design of parameters, from ten to 1e8 and more.
-The folder is all that a sweep remembers: interrupted, it goes on with the shards that are
+The folder is all that a sweep remembers: after an interrupt it goes on with the shards that are
 missing, on this or any other engine, and ends with the same files.
 
   whorl sweep examples/sweep.toml --dry-run
   whorl sweep examples/sweep.toml --out runs/mine --engine processes
   whorl sweep examples/sweep.toml --out runs/mine --scheduler-file scheduler.json
 
-A case that fails is a row with a reason. docs/sweeps.md has the whole story."""
+A case that fails is a row with a reason. docs/sweeps.md has the details."""
 EXIT = """exit codes:
   0  done, and every case has a result
   1  done, but cases failed: the column `reason` says why
   2  bad input, a file that could not be read or written, or too little memory
-  70 a fault of whorl itself: please report it"""
+  70  a fault of whorl itself: please report it
+  130  interrupted by Ctrl-C"""
 
 
 class Choices(argparse.Action):

@@ -11,8 +11,8 @@ rederives every stored value by another route, repeats every residual bit by bit
 checks row counts, gates, verdicts, registration, environment, crate, hashes and the
 manifest. It writes audit.json, unless the folder cannot be written to or --no-write
 asks it not to. Then whorl draws the figures, makes report.html and describes the
-columns once more, and compares: a folder that was changed and sealed anew is found
-too. What cannot be told from files is listed as not covered.
+columns again, and compares them with the folder, so a folder that was changed and
+sealed again is found too. What files cannot tell is listed as not covered.
 
 The auditor (python -P -m whorl_audit DIR) needs NumPy and pyarrow alone, not whorl."""
 

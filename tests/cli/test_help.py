@@ -35,9 +35,14 @@ def test_a_bare_command_says_what_to_do_first(whorl):
 
 
 def test_run_without_a_design_lists_those_that_come_with_whorl(whorl):
-    code, _, err = whorl("run")
-    assert code == 2
-    assert "  threshold   Does one sample's curvature ratio predict" in err
+    code, out, err = whorl("run")
+    assert (code, err) == (0, "")
+    assert "  threshold   Does one sample's curvature ratio predict" in out
+
+
+def test_the_list_follows_the_width_of_the_terminal(whorl, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    assert max(map(len, whorl("run")[1].splitlines())) <= 40
 
 
 @pytest.mark.parametrize("width", [50, 120])

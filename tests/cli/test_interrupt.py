@@ -75,6 +75,23 @@ def test_ctrl_c_is_answered_whatever_runs(process, body, again):
     assert seconds < 1.0
 
 
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_another_signal_does_not_wait_for_threads_either(process, name):
+    body = BODIES["threads"].replace(
+        "raise SystemExit", "print('open', flush=True)\n    while True: pass"
+    )
+    command = process("run", script=START.format(body=body))
+    command.stdout.readline()
+    assert command.stdout.readline() == "open\n"
+    command.send_signal(getattr(signal, name))
+    try:
+        words = command.communicate(timeout=20)[1]
+    finally:
+        command.kill()
+    assert command.returncode == 128 + getattr(signal, name)
+    assert words.startswith(f"whorl: ended by {name}")
+
+
 def test_a_machine_is_told_in_json(process):
     command = process("certify", "--json", script=START.format(body="while True: pass"))
     command.stdout.readline()

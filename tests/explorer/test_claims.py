@@ -1,6 +1,7 @@
 """A claim is true of what is on the screen: computed from the data that the browser plots."""
 
 import base64
+import re
 
 import numpy as np
 import pytest
@@ -225,3 +226,21 @@ def test_no_label_leaves_its_card_or_touches_another(server, chrome, size):
         opened(page, preset.name)
         assert (preset.name, list(collisions(page.evaluate(BOXES)))) == (preset.name, [])
     page.close()
+
+
+def test_no_number_of_a_verdict_breaks_at_its_exponent(page):
+    opened(page, "spectral")
+    words = page.inner_text("#verdicts")
+    assert "e−" in words
+    assert not re.search(r"\de-\d", words)
+
+
+def test_the_words_of_every_choice_fit_their_field(page):
+    opened(page, "propagation")
+    needed = """(select) => {
+      const style = getComputedStyle(select), pen = document.createElement("canvas").getContext("2d");
+      pen.font = `${style.fontSize} ${style.fontFamily}`;
+      return pen.measureText(select.selectedOptions[0].text).width + parseFloat(style.paddingLeft) + 20;
+    }"""
+    for select in page.locator("#controls select:visible").all():
+        assert select.evaluate(needed) <= select.evaluate("(select) => select.clientWidth")

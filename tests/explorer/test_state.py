@@ -66,7 +66,7 @@ def test_the_opening_state_has_an_empty_address():
         ("depth=2&depth=3", "must hold each setting once, but depth is there twice"),
         (
             "epochs=2&frame=13",
-            "frame must be a whole number from 0 to 12, six an epoch, but it is 13",
+            "frame must be a whole number from 0 to 12, six per epoch, but it is 13",
         ),
         ("x" * 3000, "the address must be at most 2000 characters long, but it has 3000"),
     ],

@@ -125,7 +125,7 @@ def test_structural_guides_have_slope_two_and_the_fits_are_printed(structural):
 def test_threshold_shows_shares_with_binomial_errors(threshold):
     axes = threshold_figure.draw(threshold).axes[0]
     rows = threshold["configurations"]
-    assert legend(axes) == ["L1", "L4-b3"]
+    assert legend(axes) == ["depth 1 (L1)", "depth 4 (L4-b3)"]
     for (points, segments), depth in zip(bars(axes), (1, 4), strict=True):
         shares = np.array(
             [

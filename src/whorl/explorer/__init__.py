@@ -1,4 +1,4 @@
-"""The interactive page: every claim of the paper to be played with, live, in a browser.
+"""The interactive page: every claim of the paper, live, in a browser.
 
 A `State` says what is seen, `gallery` makes figures of it with the library's public functions,
 `server` shows them, and `Explorer` is the same in a notebook. Needs the extra `explore`.

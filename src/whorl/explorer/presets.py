@@ -22,7 +22,8 @@ PRESETS = (
         "Three ports turn",
         "Three outputs leave a plane for the residual, just enough to turn in. An antisymmetric "
         "term at the boundary makes learning "
-        "spiral, and the error still falls at every instant, at the rate α, however fast it turns.",
+        "spiral, and the error still falls at every instant, at the rate α, however fast it turns. "
+        "Per update the turning learner is slower, because its steps must leave room for the turn.",
         "<var>ė</var> = −(<var>αP</var> + <var>ΩC</var>) <var>e</var>, &nbsp; "
         "<var>C</var><sup>T</sup> = −<var>C</var>, "
         "&nbsp; eigenvalues <var>α</var> ± <var>iΩ</var>",
@@ -96,8 +97,8 @@ PRESETS = (
         "Local gain, lost to drift",
         "Turns are taken only where curvature allows, and by themselves they gain: even and "
         "handedness are below zero. "
-        "But a turn needs room, which shortens steps, and leads to other states; what step and "
-        "drift leave over is more than the gain.",
+        "But a turn needs room, which shortens steps, and it leads to other states: step and drift "
+        "together cost more than the turns gain.",
         "<var>L</var><sup>NR</sup> − <var>L</var><sup>R</sup> = "
         "Σ<sub><var>t</var></sub> (<var>E</var> + <var>H</var> + <var>S</var> + <var>D</var>)",
         State(
@@ -137,9 +138,9 @@ PRESETS = (
     Preset(
         "alignment",
         "Feedback alignment can turn",
-        "The error travels back through another circuit, fixed and random. In most circuits that "
-        "still bends only; in this one no straight line is left, and every residual turns the same "
-        "way.",
+        "The error travels back through another circuit, fixed and random. In most circuits "
+        "learning then only bends; in this one no straight line is left, and every residual turns "
+        "the same way.",
         "<var>ė</var> = −<var>JJ</var><sub>0</sub><sup>T</sup><var>e</var>, &nbsp; "
         "<var>J</var><sub>0</sub> ≠ <var>J</var>: &nbsp; eigenvalues may be complex",
         State(claim="alignment", system="circuit", rule="feedback_alignment", seed=180, frame=60),

@@ -3,7 +3,7 @@
 Three things would make a program each: the depth, the law behind the turn, and the policy with its
 gate. Here all three are data. A shallower network is filled up to `MAX_DEPTH` with layers that pass
 every flow on and cannot move: columns with a single entry. A law and a policy are chosen among the
-library's own by a number. What is left is one program a width, and one more for each law, policy or
+library's own by a number. What is left is one program per width, and one more for each law, policy or
 gate of another package.
 """
 

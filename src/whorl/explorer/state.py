@@ -310,7 +310,7 @@ class State:
             object.__setattr__(self, "more", _changed(dict(self.more)))
         if self.frame > self.updates:
             raise ValueError(
-                f"frame must be a whole number from 0 to {self.updates}, six an epoch, but it is "
+                f"frame must be a whole number from 0 to {self.updates}, six per epoch, but it is "
                 f"{self.frame}"
             )
 

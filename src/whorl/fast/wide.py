@@ -128,7 +128,7 @@ def jet_single(
 ) -> tuple[Flows, Flows, Flows]:
     r"""`layered.jet` along the exponential path that a potential on one sample drives.
 
-    One product a layer, nothing of its size written.
+    One product per layer, nothing of its size written.
 
     With scores $s_i = c_i w$, averages $m_i$ and variances $v_i$, the derivatives of a layer act on
     flows as $Ax = w \circ P(c \circ x) - P(m \circ x)$ and $Bx = w^2 \circ P(c^2 \circ x) - 2w

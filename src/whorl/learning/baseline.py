@@ -67,7 +67,7 @@ class Rule(Valued, eqx.Module):
 
     @abstractmethod
     def scores(self, system: System, inputs: Array, residual: Fields) -> Scores:
-        """One score an entry, rates included."""
+        """One score per entry, rates included."""
 
     def move(self, system: System, scores: Scores, step: ArrayLike) -> System:
         """The system after a step; exponential, unless the rule says otherwise."""
@@ -248,8 +248,9 @@ def gauss_newton(mu: ArrayLike) -> Rule:
 def boundary(law: Law) -> Rule:
     """The learner of a boundary law, such as `leaky(0.1)`.
 
-    What `gauss_newton(0.1)` is. Driven by all samples at once, `leaky` costs the same: one
-    factorisation among the fields or among the parameters, whichever are fewer.
+    With `leaky(0.1)` it is the same learner as `gauss_newton(0.1)`. Driven by all samples at once
+    it also costs the same: one factorisation among the fields or among the parameters, whichever
+    are fewer.
 
     Args:
         law: The law that turns residuals into potentials.

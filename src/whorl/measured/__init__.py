@@ -1,9 +1,9 @@
 r"""Is this measured learner reciprocal?
 
 An experimenter applies errors (or potentials) to a learner and measures how its outputs move. If
-$\dot F = \mathcal{R}e$ with a symmetric $\mathcal{R}$, the learner follows a gradient; so it does,
-in another metric, where $\mathcal{R}$ has real eigenvalues and is diagonalisable; complex ones
-turn. `read` takes a table, `certify` takes arrays, and both end in a `Finding` that prints a
+$\dot F = \mathcal{R}e$ with a symmetric $\mathcal{R}$, the learner follows a gradient. It follows a
+gradient in another metric if $\mathcal{R}$ is diagonalisable with real eigenvalues, and it turns if
+there are complex ones. `read` takes a table, `certify` takes arrays, and both end in a `Finding` that prints a
 verdict in plain words.
 
     from whorl import measured
@@ -60,7 +60,7 @@ def certify(
         sample: a label for every row; each sample then has a loop of its own.
         repeat: a number for every row, sorted within each sample. Rows of one repeat may share
             their noise.
-        uncertainty: standard deviation of the velocities: one number, one a row, or one a value.
+        uncertainty: standard deviation of the velocities: one number, one per row, or one per value.
         residual_uncertainty: standard deviation of the noise in each recorded residual. It biases
             the loop unless it is known, and is then taken out of the sums of products.
         time_scale: velocities are divided by this: the time that passed while the recorded change

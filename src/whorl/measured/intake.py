@@ -1,4 +1,4 @@
-r"""The door: rows of numbers in, checked and in zero-sum coordinates, one record a loop out.
+r"""Reading measurements: rows of numbers in, one checked record per loop out, in zero-sum coordinates.
 
 Rows that carry several samples at once (`(rows, samples, outputs)`) tell about one joint loop over
 all of them. Rows that carry one sample each tell about one loop per sample, and the loops are
@@ -39,7 +39,7 @@ class Rows:
 
 @dataclass(frozen=True, repr=False)
 class Measurements(Shown):
-    """Everything that is kept of a table: one record a loop.
+    """Everything that is kept of a table: one record per loop.
 
     Examples:
         >>> from whorl import measured
@@ -260,7 +260,7 @@ class Intake:
                 row=first + row,
                 column="uncertainty",
             )
-        # One weight a row. Outputs measured with different but constant precision need none: each
+        # One weight per row. Outputs measured with different but constant precision need none: each
         # is fitted by itself.
         return self.time_scale**2 / np.mean(rows.uncertainty**2, axis=1)
 

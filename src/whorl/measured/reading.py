@@ -383,7 +383,7 @@ def _precision(uncertainty: Numbers, shape: tuple[int, ...]) -> np.ndarray:
     values = array("uncertainty", uncertainty)
     if values.shape not in ((), (shape[0],), shape):
         raise ValueError(
-            "uncertainty must be one number, one a row or one a value, but its shape is "
+            "uncertainty must be one number, one per row or one per value, but its shape is "
             f"{values.shape}"
         )
     return (

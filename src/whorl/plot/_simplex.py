@@ -209,7 +209,7 @@ def _loop() -> np.ndarray:
 
 
 def _columns(flat: np.ndarray) -> np.ndarray:
-    """The columns at places of the picture, one a row."""
+    """The columns at places of the picture, one per row."""
     second_and_third = np.linalg.solve((CORNERS[1:] - CORNERS[0]).T, (flat - CORNERS[0]).T).T
     return np.concatenate(
         [1 - second_and_third.sum(axis=1, keepdims=True), second_and_third], axis=1

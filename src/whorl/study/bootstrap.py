@@ -5,7 +5,7 @@ from scipy.stats import rankdata
 
 
 def resampled(seed: int, clusters: int, resamples: int) -> np.ndarray:
-    """Cluster numbers, one row a resample."""
+    """Cluster numbers, one row per resample."""
     return np.random.default_rng(np.random.SeedSequence(seed)).integers(
         0, clusters, size=(resamples, clusters)
     )

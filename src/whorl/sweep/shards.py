@@ -1,4 +1,4 @@
-"""The shard store: one Parquet file a shard, whose name holds the SHA-256 of its bytes.
+"""The shard store: one Parquet file per shard, whose name holds the SHA-256 of its bytes.
 
 The folder is all that a sweep remembers. A shard is there when a file of its number is, and sound
 when its bytes have the hash of its name and are the table that its number asks for; what is damaged

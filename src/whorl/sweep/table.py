@@ -13,7 +13,7 @@ TERMS = ("even", "handedness", "step", "drift")
 
 
 def scan(folder: Path | str) -> "polars.LazyFrame":
-    r"""The table of a sweep, one row a case in the order of their numbers, as a lazy frame of
+    r"""The table of a sweep, one row per case in the order of their numbers, as a lazy frame of
     Polars.
 
     Args:

@@ -44,7 +44,7 @@ STREAMS = {"mismatch": 0, "output_noise": 1, "score_noise": 2, "solve_noise": 3,
 
 @systems.register("imperfect")
 class Imperfect(Wrapped):
-    """A device: any system, with what is wrong with it.
+    """A device: any system together with its faults.
 
     `key` is a whole number or a key of `jax.random`; it is needed where something is random. See
     the table of `whorl.systems.imperfect` for the rest.

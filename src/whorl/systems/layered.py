@@ -52,9 +52,9 @@ class Network(System):
 
     Positive columns that sum to one, each with a rate at which it may move.
 
-    `layers` go from input to output, each of shape `(out, in)`. `rates` is one number, one number a
+    `layers` go from input to output, each of shape `(out, in)`. `rates` is one number, one number per
     layer, or one array `(in,)` per layer (one number per column). Entries outside `support` (one
-    boolean array a layer; everything, if left out) are zero for ever.
+    boolean array per layer; everything, if left out) are zero for ever.
 
     Examples:
         >>> net = wh.Network([[[0.7, 0.2], [0.3, 0.8]]])

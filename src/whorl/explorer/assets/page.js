@@ -178,7 +178,7 @@
   // The library prints a verdict and then, indented, a name and what it is: here as a heading and a short table.
   function verdict(text) {
     const block = document.createElement("div"), table = document.createElement("dl");
-    for (const line of text.split("\n")) {
+    for (const line of text.replace(/(\d)e-(?=\d)/g, "$1e−").split("\n")) { // a line may break behind a hyphen, and not behind a minus
       const [, name, what] = line.match(/^ {2}(\S+(?: \S+)*) {2,}(.*)$/) || [];
       const parts = name ? [["dt", name], ["dd", what]] : [["p", line]];
       for (const [tag, words] of parts) { const part = document.createElement(tag); part.textContent = words; (name ? table : block).append(part); }

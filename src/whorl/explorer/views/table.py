@@ -92,7 +92,7 @@ def ledger(numbers: Columns, theme: Theme) -> go.Figure:
     if "updates" in numbers or "update" in numbers:
         ends = numbers.get("update", numbers.get("updates"))
         assert ends is not None
-        terms = terms * len(np.unique(ends))  # one row an update: an account is a sum over them
+        terms = terms * len(np.unique(ends))  # one row per update: an account is a sum over them
     steps = np.concatenate([[0.0], np.cumsum(terms)])
     heights, bases = np.append(terms, steps[-1]), np.append(steps[:-1], 0.0)
     colours = [*(theme.hurts if term > 0 else theme.helps for term in terms), theme.soft]

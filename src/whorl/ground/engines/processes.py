@@ -1,4 +1,4 @@
-"""Every core of this machine: one process a core, from the standard library.
+"""Every core of this machine: one process per core, from the standard library.
 
 A pool whose worker was killed is of no more use and is made anew; what was under way is asked for
 again. Workers end with this process, whatever ends it, and the folder of compiled programs that it

@@ -173,23 +173,17 @@ def culprits(study: Study, gate: dict[str, Any]) -> str | None:
 
 
 def groups(gates: list[dict[str, Any]]) -> list[tuple[str, list[str]]]:
-    """Gates that held, by what they are about."""
-    sorts: dict[str, list[str]] = {
-        "counts of rows": [],
-        "residuals below their bound": [],
-        "other conditions": [],
+    """Gates that held, by what they are about, under a word for one or for several."""
+    sorts: dict[tuple[str, str], list[str]] = {
+        (counts := ("count of rows", "counts of rows")): [],
+        (residuals := ("residual below its bound", "residuals below their bound")): [],
+        (others := ("other condition", "other conditions")): [],
     }
     for gate in gates:
         small = gate["relation"] in ("<", "<=") and 0 < gate["bound"] <= 1e-3
-        which = (
-            "counts of rows"
-            if gate["statistic"].startswith("rows.")
-            else "residuals below their bound"
-            if small
-            else "other conditions"
-        )
+        which = counts if gate["statistic"].startswith("rows.") else residuals if small else others
         sorts[which].append(gate["name"])
-    return [(which, names) for which, names in sorts.items() if names]
+    return [(words[len(names) > 1], names) for words, names in sorts.items() if names]
 
 
 def closing(study: Study) -> str:

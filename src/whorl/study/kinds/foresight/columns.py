@@ -72,7 +72,7 @@ onward | derived | int64 | | first horizon from which on all pay; -2: none
 costs
 {HORIZON}
 foresight | derived | int64 | | updates of a trajectory that are made in foresight only
-multiple | derived | int64 | | native updates an update with equal compute
+multiple | derived | int64 | | native updates per update with equal compute
 comparators
 {LEARNER}{HORIZON}{DEPTH}{BETA}{SCALE}{TRIAL}
 final | computed | float64 | Eq. 5 | mean loss at the end

@@ -216,7 +216,7 @@ def _look(depth: int, scale: int) -> dict[str, Any]:
 
 
 def _by_trial(trials: dict[str, np.ndarray], policy: str, column: str) -> np.ndarray:
-    """One value a trial, in the order of trials."""
+    """One value per trial, in the order of trials."""
     here = trials["policy"] == policy
     return trials[column][here][np.argsort(trials["trial"][here], kind="stable")]
 

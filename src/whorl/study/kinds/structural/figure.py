@@ -154,6 +154,8 @@ def ranks(axes: Axes, rows: dict[str, np.ndarray]) -> None:
             [np.sum((rows["depth"] == depth) & (rows["rank"] == rank)) for depth in depths]
         )
         some = np.flatnonzero(counts)  # a bar of no height would still have an edge
+        if not some.size:
+            continue  # and a legend without bars would show the colour of others
         bars = axes.bar(some, counts[some], bottom=bottom[some], width=0.62, color=colour if filled else "white", edgecolor=colour,
                         hatch=hatch, linewidth=0.8, label=f"rank {rank}")  # fmt: skip
         for bar, count in zip(bars, counts[some], strict=True):

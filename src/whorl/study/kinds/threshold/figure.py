@@ -76,11 +76,11 @@ def shares(axes: Axes, rows: dict[str, np.ndarray]) -> None:
 
 
 def architecture(depth: int) -> str:
-    """The paper's name of an architecture.
+    """The depth, with the paper's name of the architecture.
 
     One layer, or a depth with hidden layers of width three.
     """
-    return "L1" if depth == 1 else f"L{depth}-b3"
+    return "depth 1 (L1)" if depth == 1 else f"depth {depth} (L{depth}-b3)"
 
 
 def scatter(axes: Axes, rows: dict[str, np.ndarray], found: dict[str, float]) -> None:
