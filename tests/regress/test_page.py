@@ -61,7 +61,10 @@ def test_the_command_prints_a_summary(files, capsys):
         (["both.csv"], "AFTER must be given, or --before and --after"),
         (["before.csv", "gone.csv"], "no such file"),
         (["before.csv", "after.csv", "--before", "forest"], "--before must name at least 2 parts"),
-        (["before.csv", "after.csv", "--before", "forest,sea"], "--before must name columns of before.csv"),
+        (
+            ["before.csv", "after.csv", "--before", "forest,sea"],
+            "--before must name columns of before.csv",
+        ),
         (["before.csv", "after.csv", "--page", "fit.pdf"], "--page must end in .html"),
         (["-", "-"], "AFTER must be a file where BEFORE is standard input"),
         (["before.csv", "after.csv", "--repeats", "0"], "repeats must be a whole number"),

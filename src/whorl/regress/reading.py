@@ -40,7 +40,7 @@ class Lines:
     @property
     def lacking(self) -> np.ndarray:
         """Lines without one of their values."""
-        gaps = np.isnan(self.values).any(axis=1)
+        gaps = np.asarray(np.isnan(self.values).any(axis=1))
         return gaps if self.weights is None else gaps | np.isnan(self.weights)
 
     def only(self, which: np.ndarray) -> "Lines":
