@@ -45,7 +45,7 @@ def test_two_files_and_one_file_give_the_same_answer_and_a_page(files, capsys, t
     assert "<b>built" not in shown
     assert "&lt;b&gt;built" in shown
     assert "http" not in shown.replace("http-equiv", "")
-    assert shown.count("data:image/png") == 3
+    assert shown.count("data:image/png") == 6  # three pictures, each for light and for dark ground
 
 
 def test_the_command_prints_a_summary(files, capsys):

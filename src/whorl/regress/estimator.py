@@ -275,7 +275,8 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             if isinstance(X, tables.Named):  # names that scikit-learn does not see
                 self._same("X", X.columns, getattr(self, "feature_names_in_", None))
                 warnings.filterwarnings("ignore", "X does not have valid feature names")
-            X = validate_data(self, X, dtype=np.float64, reset=False)
+            rows: Any = X
+            X = validate_data(self, rows, dtype=np.float64, reset=False)
         made = self._flow(self._closed("X", X))
         if self._frames in ("default", "numpy"):
             return made

@@ -23,7 +23,7 @@ def notes(
 ) -> list[str]:
     """What a reader of a fit should know before the numbers are used."""
     told, (n, width) = [], inputs.shape
-    absent = ~inputs.any(axis=0)
+    absent = np.asarray(~inputs.any(axis=0))
     if absent.any():
         which = ", ".join(name for name, gone in zip(names, absent, strict=True) if gone)
         told.append(f"never above 0 in the input: {which[:200]}; nothing is known of these columns")
@@ -42,8 +42,8 @@ def notes(
     zeros = int((matrix == 0).sum())
     if zeros:
         told.append(
-            f"the optimum lies on the boundary: {zeros} of {matrix.size} entries are exactly 0, "
-            "and intervals there are one-sided"
+            f"the optimum lies on the boundary: {zeros} of {matrix.size} entries "
+            f"{'is' if zeros == 1 else 'are'} exactly 0, and intervals there are one-sided"
         )
     if len(targets) > 1 and not np.ptp(targets, axis=0).any():
         told.append("all targets are alike: nothing can depend on the input")
