@@ -328,6 +328,7 @@ def test_a_run_that_stops_early_says_so():
             ),
         ),
         ({"normalise": False}, 2 * X, Y, "X must have rows of unit mass, but row 0 sums to 2"),
+        ({}, np.full((40, 4), 1e308), Y, "X must have rows with a finite sum, but row 0 has none"),
         ({"hidden": 3}, X, Y, "hidden must be a row of widths, but it is 3"),
         (
             {"hidden": (0,), "learner": "natural"},

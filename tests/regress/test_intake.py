@@ -1,5 +1,6 @@
 """Tables as people have them are read alike, and every bad one is refused with its place."""
 
+import gzip
 import io
 import json
 import sys
@@ -181,6 +182,17 @@ def test_a_bad_table_is_one_sentence_with_its_place(case, tmp_path, capsys):
     assert message in said
     assert "bad.csv" in said
     assert said.count("\n") == 1
+
+
+def test_a_packed_table_is_unpacked_and_a_damaged_one_refused(tmp_path):
+    packed = gzip.compress(FORMS["Excel's CSV"])
+    path = place(tmp_path, packed, "table.csv.gz")
+    assert regress.read(path, path)[0].tolist() == ROWS.tolist()
+    broken = place(tmp_path, packed[:40], "broken.csv.gz")
+    with pytest.raises(
+        ValueError, match=r"broken\.csv\.gz must be a whole gzip file, but it is dam"
+    ):
+        regress.read(broken, broken)
 
 
 def test_a_workbook_is_told_from_an_archive(tmp_path):

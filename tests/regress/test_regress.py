@@ -203,6 +203,9 @@ def test_r_squared_is_that_of_the_parts_that_vary():
     model = FlowRegressor().fit(X, Y)
     more = FlowRegressor().fit(X, np.column_stack([Y, np.zeros(60)]))
     assert more.r2_ == pytest.approx(model.r2_, abs=1e-9)
+    heavy = np.linspace(0, 2, 60)
+    weighted = FlowRegressor(loss="kl").fit(X, Y, heavy)
+    assert weighted.r2_ == pytest.approx(weighted.score(X, Y, heavy), abs=1e-12)
     for loss in ("squared", "kl"):
         alike = FlowRegressor(loss=loss).fit(X, np.tile([0.0, 1.0, 0.0], (60, 1)))
         assert np.isnan(alike.r2_)

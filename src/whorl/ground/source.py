@@ -1,17 +1,19 @@
 """What people's files look like, made into what the reader of tables takes.
 
-Standard input, JSON lines, NumPy archives, text as Windows and Excel write it (Latin-1, UTF-16, a
-line "sep=;") and comments become a plain file in a folder that goes away with its table; CSV in
-UTF-8 and Parquet are read where they are.
+Standard input, gzip, JSON lines, NumPy archives, text as Windows and Excel write it (Latin-1,
+UTF-16, a line "sep=;") and comments become a plain file in a folder that goes away with its table;
+CSV in UTF-8 and Parquet are read where they are.
 """
 
 import codecs
+import gzip
 import json
 import shutil
 import sys
 import tempfile
 import weakref
 import zipfile
+import zlib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -35,6 +37,10 @@ class Source:
         self.path: Path = self._copied(_taken()) if str(path) == "-" else Path(path)
         with self.path.open("rb") as file:
             start = file.read(4)
+        if start[:2] == b"\x1f\x8b":
+            self.path = self._copied(_unpacked(self.path, self.shown))
+            with self.path.open("rb") as file:
+                start = file.read(4)
         if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
             self.path = self._copied(_from_utf16(self.path, self.shown))
         if start == b"PK\x03\x04":
@@ -94,6 +100,18 @@ def _is_utf8(path: Path) -> bool:
         except UnicodeDecodeError:
             return False
     return True
+
+
+def _unpacked(path: Path, shown: Path) -> bytes:
+    """A file packed by gzip, as long as it is not larger than what is held in memory."""
+    try:
+        with gzip.open(path) as file:
+            content = file.read(MOST + 1)
+    except (OSError, EOFError, zlib.error) as wrong:
+        raise ValueError(f"{shown} must be a whole gzip file, but it is damaged") from wrong
+    if len(content) > MOST:
+        raise ValueError(f"{shown} must hold at most {MOST} bytes, but it holds more: unpack it")
+    return content
 
 
 def _from_windows(line: bytes) -> str:

@@ -326,13 +326,17 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         rows = np.asarray(rows, dtype=np.float64)  # of single precision, too, before it is closed
         # In scikit-learn's own words, by which its checks know the reason.
         check_non_negative(rows, f"FlowRegressor as {name}")
-        sums = rows.sum(axis=1, keepdims=True)
+        with np.errstate(over="ignore"):
+            sums = rows.sum(axis=1, keepdims=True)
+        if not np.isfinite(sums).all():
+            row = int(np.argmin(np.isfinite(sums)))
+            raise ValueError(f"{name} must have rows with a finite sum, but row {row} has none")
         if self.normalise:
             if (sums == 0).any():
                 raise ValueError(
                     f"{name} must have rows with mass, but row {int(np.argmin(sums))} sums to 0"
                 )
-            rows = rows / sums
+            return rows / sums
         with jax.enable_x64(True):
             return np.asarray(_check.compositions(name, rows, rows.shape[1], np.float64))
 
@@ -467,13 +471,7 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.loss_ = float(posed.value(matrix, posed.seen(matrix))[0])
         self.null_loss_ = self._null(posed, targets, weights)
         self.weight_ = float(weights.sum())
-        varies = np.ptp(targets, axis=0) > 1e-12  # nothing is explained of a part that does not
-        made = self._flow(inputs)[:, varies]
-        self.r2_ = (
-            float(r2_score(targets[:, varies], made, sample_weight=weights))
-            if varies.any()
-            else float("nan")
-        )
+        self.r2_ = _explained(targets, self._flow(inputs), weights)
         names = labels(self)[0]
         self.notes_ = notes(inputs, targets, weights, matrix[0], names)
 
@@ -592,6 +590,19 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             return self.law
         chosen = laws.get(self.law, where="estimator", also=" or a spectral law")
         return chosen.make(**chosen.takes({"leak": self.mu}))
+
+
+def _explained(targets: Rows, made: Rows, weights: np.ndarray) -> float:
+    """R squared, averaged over the parts that vary; NaN where none does.
+
+    As scikit-learn's `r2_score`, whose checks of its arguments take as long as a small fit.
+    """
+    varies = np.ptp(targets, axis=0) > 1e-12
+    if not varies.any():
+        return float("nan")
+    apart = targets - weights @ targets / weights.sum()
+    left, all_ = (weights @ one**2 for one in ((targets - made)[:, varies], apart[:, varies]))
+    return float(np.mean(1 - left / all_))
 
 
 def _promised(net: Network, inputs: Rows, targets: Rows) -> float:
