@@ -118,11 +118,12 @@ def call(args: argparse.Namespace) -> int:
     _output.check_page(args.page, ".html", ".pdf")
     _output.check_seed(args.seed)
     from whorl import measured
+    from whorl.ground.tables import Table
     from whorl.measured.history import is_series
-    from whorl.measured.tables import Table
+    from whorl.measured.layout import called
 
     renamed = dict(args.rename)
-    if is_series(Table(args.file, renamed).names):
+    if is_series(Table(args.file, renamed, called=called).names):
         return _series(args)
     measurements = measured.read(
         args.file, time_scale=args.time_scale, rename=renamed, strict=args.strict

@@ -17,8 +17,8 @@ import whorl_cli
 from study.small import made, small, text
 from whorl.explorer import tables as drawn
 from whorl.ground import reader, store
+from whorl.ground import tables as reading
 from whorl.measured import intake
-from whorl.measured import tables as reading
 from whorl.study import cost, kinds, run
 from whorl_cli import _memory
 

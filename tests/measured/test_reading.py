@@ -10,7 +10,7 @@ import pytest
 
 from measured.loops import series, spiral_loop
 from whorl import measured
-from whorl.measured import tables
+from whorl.ground import tables
 
 APPLIED, RUNS = series(3, 12)
 SEEN = APPLIED @ spiral_loop().T + 0.05 * np.random.default_rng(0).standard_normal(APPLIED.shape)

@@ -10,7 +10,7 @@ import pytest
 
 import whorl_cli
 from whorl import measured
-from whorl.measured import source
+from whorl.ground import source
 from whorl.palette import LIGHT
 
 RNG = np.random.default_rng(5)

@@ -5,17 +5,21 @@ import warnings
 
 import jax
 import numpy as np
+import pandas
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import composition_regression
 import whorl as wh
 from whorl.learning.baseline import boundary, learn
 from whorl.regress.estimator import LEARNERS, FlowRegressor, _promised
+from whorl.regress.tables import Named
 
 # Short fits are all that most of these tests need; those about convergence say so themselves.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -232,6 +236,60 @@ def test_it_works_in_the_tools_of_scikit_learn():
     assert clone(search.best_estimator_).get_params()["alpha"] == 0.0
 
 
+FLOAT = X.astype(np.float32), (100 * Y).astype(np.float32)
+
+
+@pytest.mark.parametrize("loss", ["squared", "kl"])
+@pytest.mark.parametrize("width", [pytest.param((), id="one"), pytest.param((2,), id="two")])
+def test_single_precision_is_fitted_as_the_same_numbers_in_double(loss, width):
+    weights = np.linspace(0.5, 2, 40, dtype=np.float32)
+    prior = np.full((3, 4), 1 / 3, dtype=np.float32)
+    model = FlowRegressor(width, loss=loss, alpha=0.5, prior=prior, counts=True, n_starts=1)
+    single = clone(model).fit(*FLOAT, weights)
+    double = clone(model).fit(*(one.astype(np.float64) for one in (*FLOAT, weights)))
+    assert single.matrix.dtype == np.float64
+    np.testing.assert_array_equal(single.matrix, double.matrix)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:A worker stopped")  # what joblib says on a busy machine
+def test_single_precision_and_several_processes_are_fine_in_scikit_learn_s_tools():
+    grid = {"loss": ["squared", "kl"], "alpha": [0.0, 1.0], "hidden": [(), (2,)]}
+    search = GridSearchCV(FlowRegressor(), grid, cv=3, n_jobs=2, error_score="raise").fit(*FLOAT)
+    assert search.best_params_["hidden"] == ()
+    scores = cross_val_score(FlowRegressor(), *FLOAT, n_jobs=2, error_score="raise")
+    np.testing.assert_array_equal(scores, cross_val_score(FlowRegressor(), *FLOAT))
+    pipe = make_pipeline(FunctionTransformer(np.sqrt), FlowRegressor(loss="kl"))
+    assert pipe.fit(*FLOAT).predict(FLOAT[0]).shape == (40, 3)
+
+
+def test_what_is_predicted_comes_as_asked_for_also_from_a_clone():
+    x = pandas.DataFrame(X, columns=list("abcd"), index=[f"row {i}" for i in range(40)])
+    y = pandas.DataFrame(Y, columns=list("pqr"))
+    model = FlowRegressor().set_output(transform="pandas")
+    for fitted in (model.fit(x, y), clone(model).fit(x, y), pickle.loads(pickle.dumps(model))):
+        made = fitted.predict(x)
+        assert list(made.columns) == ["p", "q", "r"] == list(fitted.get_feature_names_out())
+        assert list(made.index) == list(x.index)
+    assert model.set_output(transform="polars").predict(x).columns == ["p", "q", "r"]
+    assert isinstance(model.set_output(transform="default").predict(x), np.ndarray)
+
+
+def test_names_that_are_not_those_of_the_fit_are_refused():
+    x, y = pandas.DataFrame(X, columns=list("abcd")), pandas.DataFrame(Y, columns=list("pqr"))
+    model = FlowRegressor().fit(x, y)
+    with pytest.raises(ValueError, match="must be in the same order as they were in fit"):
+        model.predict(x[list("bacd")])
+    with pytest.raises(ValueError, match="y must have the parts of the fit, p, q, r, but it has q"):
+        model.score(x, y[list("qpr")])
+    named = FlowRegressor().fit(Named(X, list("abcd")), Y)
+    with pytest.raises(
+        ValueError, match="X must have the parts of the fit, a, b, c, d, but it has"
+    ):
+        named.predict(Named(X, list("abdc")))
+    assert named.score(Named(X, list("abcd")), y) > 0.9  # the fit had no names of targets
+
+
 def test_a_fitted_model_travels_without_jax_arrays():
     model = FlowRegressor(epochs=2).fit(X, Y)
     assert b"jax" not in pickle.dumps(model)
@@ -270,6 +328,7 @@ def test_a_run_that_stops_early_says_so():
             ),
         ),
         ({"normalise": False}, 2 * X, Y, "X must have rows of unit mass, but row 0 sums to 2"),
+        ({}, np.full((40, 4), 1e308), Y, "X must have rows with a finite sum, but row 0 has none"),
         ({"hidden": 3}, X, Y, "hidden must be a row of widths, but it is 3"),
         (
             {"hidden": (0,), "learner": "natural"},
@@ -307,7 +366,14 @@ def test_a_run_that_stops_early_says_so():
         ),
         ({"learner": "natural", "floor": 2.0}, X, Y, "floor must be at most 1, but it is 2"),
         ({"loss": "l1"}, X, Y, 'loss must be "squared" or "kl", but it is \'l1\''),
-        ({"learner": "natural", "loss": "kl"}, X, Y, "learner must be exact for weights"),
+        (
+            {"learner": "natural", "loss": "kl"},
+            X,
+            Y,
+            "learner must be exact for the loss 'kl', but it is 'natural'",
+        ),
+        ({"learner": "natural", "alpha": 1.0}, X, Y, r"exact for a prior \(alpha = 1.0\), but"),
+        ({"learner": "natural", "counts": True}, X, 9 * Y * X[:, :1], "rows of different weights"),
         ({"alpha": -1.0}, X, Y, "alpha must be at least 0, but it is -1"),
         ({"alpha": 1.0, "prior": "flat"}, X, Y, 'prior must be "even", "mean" or a matrix'),
         ({"alpha": 1.0, "prior": np.eye(3)}, X, Y, r"prior must have shape \(3, 4\)"),

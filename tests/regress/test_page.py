@@ -45,7 +45,7 @@ def test_two_files_and_one_file_give_the_same_answer_and_a_page(files, capsys, t
     assert "<b>built" not in shown
     assert "&lt;b&gt;built" in shown
     assert "http" not in shown.replace("http-equiv", "")
-    assert shown.count("data:image/png") == 3
+    assert shown.count("data:image/png") == 6  # three pictures, each for light and for dark ground
 
 
 def test_the_command_prints_a_summary(files, capsys):
@@ -61,13 +61,16 @@ def test_the_command_prints_a_summary(files, capsys):
         (["both.csv"], "AFTER must be given, or --before and --after"),
         (["before.csv", "gone.csv"], "no such file"),
         (["before.csv", "after.csv", "--before", "forest"], "--before must name at least 2 parts"),
-        (["before.csv", "after.csv", "--before", "forest,sea"], "a column must be one of forest"),
+        (
+            ["before.csv", "after.csv", "--before", "forest,sea"],
+            "--before must name columns of before.csv",
+        ),
         (["before.csv", "after.csv", "--page", "fit.pdf"], "--page must end in .html"),
-        (["before.csv", "after.txt"], "a table must end in .csv or .parquet"),
+        (["-", "-"], "AFTER must be a file where BEFORE is standard input"),
         (["before.csv", "after.csv", "--repeats", "0"], "repeats must be a whole number"),
         (["before.csv", "after.csv", "--level", "2"], "level must be less than 1"),
         (["before.csv", "short.csv"], "one line per unit, but they have 40 and 2"),
-        (["before.csv", "negative.csv"], "Negative values"),
+        (["before.csv", "negative.csv"], "negative.csv, line 2, column b: every part must"),
     ],
 )
 def test_bad_input_is_one_sentence_and_code_two(files, arguments, message, capsys, monkeypatch):

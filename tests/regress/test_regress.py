@@ -5,9 +5,11 @@ import os
 import pickle
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from sklearn.base import clone
 
 import whorl as wh
 from whorl.learning.baseline import learn
@@ -177,8 +179,48 @@ def test_poor_data_are_fitted_and_say_what_is_wrong():
     alike = FlowRegressor(loss="kl").fit(X, np.tile(Y[0], (60, 1)))
     assert any("all targets are alike" in note for note in alike.notes_)
     np.testing.assert_allclose(alike.predict(X), np.tile(Y[0], (60, 1)), rtol=0, atol=1e-5)
+    absent = X * np.array([1.0, 0.0, 1.0, 1.0])
+    assert "in the input: x1; nothing is known" in FlowRegressor().fit(absent, Y).notes_[0]
     with pytest.raises(ValueError, match="at least one non-zero"):
         FlowRegressor().fit(X, Y, sample_weight=np.zeros(60))
+
+
+def test_intervals_of_columns_that_the_rows_cannot_tell_are_all_that_is_possible():
+    absent = X * np.array([1.0, 0.0, 1.0, 1.0])
+    alike = np.column_stack([X, X[:, 0]])
+    for inputs, unknown in ((X, []), (absent, [1]), (alike, [0, 4]), (X[:3], [0, 1, 2, 3])):
+        found = bootstrap(FlowRegressor(loss="kl"), inputs, Y[: len(inputs)], repeats=20)
+        whole = ((found.low == 0) & (found.high == 1)).all(axis=0)
+        assert np.flatnonzero(whole).tolist() == unknown
+    prior = bootstrap(FlowRegressor(loss="kl", alpha=1.0), absent, Y, repeats=20)
+    assert (prior.high - prior.low).max() < 1  # which tells of every column
+    only = bootstrap(FlowRegressor(), np.eye(2)[:1], Y[:1], repeats=20)  # one row has no spread
+    assert (only.low == 0).all()
+    assert (only.high == 1).all()
+
+
+def test_r_squared_is_that_of_the_parts_that_vary():
+    model = FlowRegressor().fit(X, Y)
+    more = FlowRegressor().fit(X, np.column_stack([Y, np.zeros(60)]))
+    assert more.r2_ == pytest.approx(model.r2_, abs=1e-9)
+    heavy = np.linspace(0, 2, 60)
+    weighted = FlowRegressor(loss="kl").fit(X, Y, heavy)
+    assert weighted.r2_ == pytest.approx(weighted.score(X, Y, heavy), abs=1e-12)
+    for loss in ("squared", "kl"):
+        alike = FlowRegressor(loss=loss).fit(X, np.tile([0.0, 1.0, 0.0], (60, 1)))
+        assert np.isnan(alike.r2_)
+        assert "R squared is not defined: no part varies" in alike.summary()
+
+
+@pytest.mark.parametrize("loss", ["squared", "kl"])
+def test_huge_totals_and_rows_without_weight_change_nothing(loss):
+    model = FlowRegressor(loss=loss, counts=True)
+    wanted = clone(model).fit(X, Y * 80).matrix
+    np.testing.assert_allclose(clone(model).fit(X, Y * 80e9).matrix, wanted, rtol=0, atol=1e-9)
+    weights = (np.arange(60) < 20).astype(float)
+    few = clone(model).fit(X[:20], Y[:20]).matrix
+    np.testing.assert_allclose(clone(model).fit(X, Y, weights).matrix, few, rtol=0, atol=1e-9)
+    assert permutation(model, X, Y * 80e9, repeats=19).p == 1 / 20  # never 0
 
 
 @pytest.mark.slow
@@ -208,6 +250,28 @@ def test_the_library_s_loop_reaches_the_optimum_on_a_face(likelihood):
     value = loss.value(layer[None], loss.seen(layer[None]))[0]
     assert abs(value - best.value[0]) < 1e-12
     np.testing.assert_allclose(layer.sum(axis=0), 1, rtol=0, atol=4e-16)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wide", [True, False], ids=["64-bit JAX", "32-bit JAX"])
+def test_faces_in_single_precision_have_the_zeros_of_the_optimum(wide):
+    best = minimise(LOSSES["squared"](X, Y, np.ones(60)), np.full((1, 3, 4), 1 / 3), 1e-15)
+    x, y, start = (one.astype(np.float32) for one in (X, Y, np.full((3, 4), 1 / 3)))
+    with jax.enable_x64(wide):
+        net = wh.faced(wh.Network([start], rates=np.float32(1 / 60)), 1e-6)
+        given = {"scale": 1.0, "schedule": np.zeros(2000, dtype=int), "full_batch": True}
+        run = learn(net, x, y, rule=wh.gauss_newton(1e-2), **given)
+        pair = wh.train(net, x, y, policy=wh.adaptive(0.5), epochs=5, seed=1)
+    layer = np.asarray(run.system.layers[0])
+    assert layer.dtype == np.float32
+    assert run.completed
+    np.testing.assert_array_equal(layer == 0, best.layer[0] == 0)
+    np.testing.assert_allclose(layer, best.layer[0], rtol=0, atol=1e-3)
+    for end in (layer, np.asarray(pair.nonreciprocal.layers[0])):
+        np.testing.assert_allclose(end.sum(axis=0), 1, rtol=0, atol=4 * np.finfo(np.float32).eps)
+    assert pair.ledger.closed
+    with pytest.raises(ValueError, match=r"least must be at least 1.2e-38, which float32 can hold"):
+        wh.faced(net, 1e-50)
 
 
 @pytest.mark.slow

@@ -16,12 +16,13 @@ import numpy as np
 
 from whorl import _check
 from whorl._show import Shown
+from whorl.ground.tables import Table, TableError
 from whorl.measured import series, words
 from whorl.measured.bootstrap import Interval, Intervals
+from whorl.measured.layout import called
 from whorl.measured.power import Power
 from whorl.measured.reading import array
 from whorl.measured.series import Arrow, Course, Stretch
-from whorl.measured.tables import Table, TableError
 from whorl.measured.turning import Turning, turning
 from whorl.verdict import Verdict
 
@@ -228,7 +229,7 @@ def read_series(
         >>> print(measured.read_series("examples/relaxations.csv").verdict)
         turns
     """
-    table = Table(path, rename)
+    table = Table(path, rename, called=called)
     try:
         columns = sorted(
             (int(match[1]), name) for name in table.names if (match := STATE.fullmatch(name))

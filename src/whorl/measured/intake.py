@@ -13,8 +13,8 @@ from jaxtyping import Float
 
 from whorl import simplex
 from whorl._show import Shown
+from whorl.ground.tables import LABEL, TableError
 from whorl.measured.moments import BINS, Collector, Record, all_parts
-from whorl.measured.tables import LABEL, TableError
 
 LEAST = 12  # measurements: six pairs, the fewest that can reach a level of 5 %
 SMALLEST = 1e-120

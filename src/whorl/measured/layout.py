@@ -14,13 +14,19 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from whorl.measured.tables import TableError
+from whorl.ground.tables import TableError
 
 DRIVES = ("residual", "potential")
 ANSWERS = ("velocity", "change")
 KEYS = ("measurement", "output", "sample", "repeat", "residual_uncertainty")
 BLUR = "residual_uncertainty"
 NUMBERED = re.compile(r"(residual|potential|velocity|change|uncertainty)_(\d+)(?:_(\d+))?")
+ROLE = re.compile(
+    r"(residual|potential|velocity|change|uncertainty)(_\d+){0,2}|time|measurement|output|sample|repeat"
+    r"|run|phase|residual_uncertainty|state_\d+|input_\d+|column_\d+_\d+_\d+"
+)
+PLURAL = {"residuals": "residual", "potentials": "potential", "changes": "change"}
+PLURAL |= {"velocities": "velocity"}
 STATE = re.compile(r"(input)_(\d+)|(column)_(\d+)_(\d+)_(\d+)")
 
 
@@ -49,6 +55,13 @@ class Layout:
     def labels(self) -> list[str]:
         """All columns that may hold text."""
         return [self.keys[key] for key in ("measurement", "sample") if key in self.keys]
+
+
+def called(name: str) -> str:
+    """The name of a column as it is written here: in small letters, and in the singular."""
+    word, *numbers = name.lower().split("_")
+    small = "_".join([PLURAL.get(word, word), *numbers])
+    return small if ROLE.fullmatch(small) else name
 
 
 def layout(names: Sequence[str]) -> Layout:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from whorl import _check
+from whorl.ground.tables import Batch, Table, TableError
 from whorl.measured.intake import Intake, Measurements, Rows
-from whorl.measured.layout import BLUR, DRIVES, Layout, layout
-from whorl.measured.tables import Batch, Table, TableError
+from whorl.measured.layout import BLUR, DRIVES, Layout, called, layout
 
 SORTED = 10**6  # rows that are sorted by repeat in memory
 Numbers = Any  # whatever NumPy can make an array of numbers from
@@ -49,7 +49,7 @@ def read(
         >>> measured.read("examples/measurements.csv").rows
         36
     """
-    table = Table(path, rename, strict=strict)
+    table = Table(path, rename, strict=strict, called=called)
     scale = _scale(time_scale)
     try:
         plan = _planned(table)

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from whorl.palette import FAINT, SERIES
-from whorl.plot._canvas import canvas
+from whorl.palette import FAINT, INK, MARKERS, SERIES
+from whorl.plot._canvas import canvas, ink
 from whorl.regress.estimator import FlowRegressor
 from whorl.regress.words import labels
 
@@ -48,12 +48,16 @@ def flows(model: FlowRegressor, X: Any = None, *, ax: "Axes | None" = None) -> "
                 continue
             upper = start + (right[i] - used[i] - start) * bend
             axes.fill_between(
-                across, upper - wide, upper, color=SERIES[j % len(SERIES)], alpha=0.55, linewidth=0
+                across, upper - wide, upper, color=_colour(j), alpha=0.55, linewidth=0
             )
             start, used[i] = start - wide, used[i] + wide
-        _label(axes, -0.02, left[j] - share[j] / 2, f"{came[j]}  {share[j]:.0%}", "right")
-    for i, total in enumerate(bands.sum(axis=1)):
-        _label(axes, 1.02, right[i] - total / 2, f"{to[i]}  {total:.0%}", "left")
+    for side, at, tops, sizes, names in (
+        ("right", -0.02, left, share, came),
+        ("left", 1.02, right, bands.sum(axis=1), to),
+    ):
+        places = _apart(tops - sizes / 2, 0.05)
+        for up, size, name in zip(places, sizes, names, strict=True):
+            _label(axes, at, up, f"{name}  {size:.0%}", side)
     axes.set(xlim=(-0.35, 1.35), ylim=(-0.02, 1 + room * max(len(came), len(to))))
     axes.set_axis_off()
     return axes
@@ -77,10 +81,10 @@ def ternary(model: FlowRegressor, *, ax: "Axes | None" = None) -> "Axes":
     axes, _ = canvas(ax, SIZE, projection="ternary")
     bands = getattr(model, "intervals_", None)
     for j, name in enumerate(came):
-        colour = SERIES[j % len(SERIES)]
+        colour = _colour(j)
         if bands is not None:
             axes.plot(*bands.draws[:, :, j].T, ".", color=colour, alpha=0.15, markersize=3)
-        axes.plot(*matrix[:, j, None], "o", color=colour, markersize=7, label=name)
+        axes.plot(*matrix[:, j, None], _marker(j), color=colour, markersize=7, label=name)
     axes.grid(color=FAINT, linewidth=0.5, alpha=0.5)
     for side, name in zip("tlr", to, strict=True):
         getattr(axes, f"set_{side}label")(name)
@@ -89,7 +93,7 @@ def ternary(model: FlowRegressor, *, ax: "Axes | None" = None) -> "Axes":
 
 
 def intervals(model: FlowRegressor, *, ax: "Axes | None" = None) -> "Axes":
-    """Draw every entry of the matrix with its interval, one group per part before.
+    """Draw every entry of the matrix with its interval, one row per part before.
 
     Examples:
         >>> from whorl.regress import FlowRegressor, intervals
@@ -101,16 +105,18 @@ def intervals(model: FlowRegressor, *, ax: "Axes | None" = None) -> "Axes":
     bands = getattr(model, "intervals_", None)
     for i, name in enumerate(to):
         at = np.arange(len(came)) + (i - (len(to) - 1) / 2) * 0.7 / len(to)
-        colour = SERIES[i % len(SERIES)]
+        colour = _colour(i)
         if bands is not None:
-            axes.vlines(at, bands.low[i], bands.high[i], color=colour, linewidth=2, alpha=0.7)
-        axes.plot(at, matrix[i], "o", color=colour, markersize=5, label=name)
-    axes.set_xticks(np.arange(len(came)), came, rotation=30 if len(came) > 6 else 0)
-    axes.set(ylim=(-0.03, 1.03), ylabel="share that goes to", xlabel="from")
+            axes.hlines(at, bands.low[i], bands.high[i], color=colour, linewidth=2, alpha=0.7)
+        axes.plot(matrix[i], at, _marker(i), color=colour, markersize=4, label=name)
+    # Parts before from top to bottom: names of any length stay readable beside their rows.
+    axes.set_yticks(np.arange(len(came)), came, parse_math=False)
+    axes.set(xlim=(-0.03, 1.03), ylim=(len(came) - 0.5, -0.5), xlabel="share that goes to")
+    axes.set_ylabel("from")
     axes.legend(
         frameon=False,
         fontsize="small",
-        ncols=min(len(to), 4),
+        ncols=max(1, min(len(to), 44 // (max(map(len, to)) + 5))),
         loc="lower left",
         bbox_to_anchor=(0, 1),
     )
@@ -122,6 +128,29 @@ def _tops(shares: np.ndarray, room: float) -> np.ndarray:
     """Upper edges of blocks of these heights, the first on top, with room between them."""
     below = np.concatenate([np.cumsum(shares[::-1])[::-1][1:], [0.0]])
     return below + shares + room * np.arange(len(shares))[::-1]
+
+
+def _apart(places: np.ndarray, least: float) -> np.ndarray:
+    """Heights from the top down, moved as little as keeps each `least` below the one before."""
+    steps = least * np.arange(len(places))
+    # What is asked for is a falling sequence once the steps are added: pooled means give it.
+    groups: list[list[float]] = []
+    for place in places + steps:
+        groups.append([place, 1.0])
+        while len(groups) > 1 and groups[-1][0] > groups[-2][0]:
+            (mean, many), (last, more) = groups[-2], groups.pop()
+            groups[-1] = [(mean * many + last * more) / (many + more), many + more]
+    return np.concatenate([np.full(int(many), mean) for mean, many in groups]) - steps
+
+
+def _colour(number: int) -> str:
+    """The colour of a series, where its ink is that of the ground it is drawn on."""
+    chosen = SERIES[number % len(SERIES)]
+    return ink() if chosen == INK else chosen
+
+
+def _marker(number: int) -> str:
+    return MARKERS[number % len(MARKERS)]
 
 
 def _label(axes: "Axes", across: float, up: float, text: str, side: Any) -> None:

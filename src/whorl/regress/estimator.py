@@ -50,7 +50,7 @@ from whorl.registry import laws, policies
 from whorl.regress import hidden, tables
 from whorl.regress.descent import Found, inside, minimise
 from whorl.regress.losses import LOSSES
-from whorl.regress.words import notes, summary
+from whorl.regress.words import labels, notes, summary
 from whorl.system import loss
 from whorl.systems.layered import Network
 
@@ -124,7 +124,8 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     the data had names; `layers_`, the matrices from input to output; `loss_`, the mean loss;
     `null_loss_`, that of the mean composition; `gap_`, how far the loss is above the optimum at
     most (of one layer; with hidden layers how far a slope is from an optimum); `loss_path_`, the
-    loss before every step and after the last; `n_iter_`, the number of steps; `notes_`, what a
+    loss before every step and after the last; `n_iter_`, the number of steps; `r2_`, R squared
+    averaged over the parts of y that vary, NaN where none does; `notes_`, what a
     reader should know; `n_features_in_`, `feature_names_in_` and `target_names_`.
 
     Warns with scikit-learn's ConvergenceWarning where the fit has not converged.
@@ -150,7 +151,6 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     target_names_: np.ndarray
     r2_: float
     weight_: float
-    _frames = "default"
 
     def __init__(
         self,
@@ -208,7 +208,7 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             self._search(rows)
         else:
             self._solve(rows)
-        self._kind = kind
+        self._kind, self._named = kind, names is not None
         width = self.layers_[-1].shape[0]
         self.target_names_ = np.asarray(names or [f"y{i}" for i in range(width)], dtype=object)
         self._describe(*rows)
@@ -248,8 +248,13 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 raise ValueError(
                     f"transform must be default, numpy, pandas or polars, but it is {transform!r}"
                 )
-            self._frames = transform
+            # The name by which scikit-learn's `clone` takes it along.
+            self._sklearn_output_config = {"transform": transform}
         return self
+
+    @property
+    def _frames(self) -> str:
+        return self.__dict__.get("_sklearn_output_config", {}).get("transform", "default")
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """The names of the parts that are predicted."""
@@ -266,7 +271,12 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """The compositions that `X` flows into, rows of unit mass."""
         check_is_fitted(self)
         given = getattr(X, "index", None)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        with warnings.catch_warnings():
+            if isinstance(X, tables.Named):  # names that scikit-learn does not see
+                self._same("X", X.columns, getattr(self, "feature_names_in_", None))
+                warnings.filterwarnings("ignore", "X does not have valid feature names")
+            rows: Any = X
+            X = validate_data(self, rows, dtype=np.float64, reset=False)
         made = self._flow(self._closed("X", X))
         if self._frames in ("default", "numpy"):
             return made
@@ -277,10 +287,21 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
         1 is perfect, 0 no better than the mean composition.
         """
+        self._same(
+            "y", tables.names(y), self.target_names_ if getattr(self, "_named", False) else None
+        )
         y = check_array(y, ensure_2d=False, input_name="y")
         return r2_score(
             self._closed("y", y), np.asarray(self.predict(X)), sample_weight=sample_weight
         )
+
+    def _same(self, name: str, found: list[str] | None, wanted: Any) -> None:
+        """Refuse a table whose parts are not those of the fit, in their order."""
+        if found is not None and wanted is not None and found != list(wanted):
+            raise ValueError(
+                f"{name} must have the parts of the fit, {', '.join(map(str, wanted))[:200]}, but "
+                f"it has {', '.join(found)[:200]}"
+            )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -305,13 +326,17 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         rows = np.asarray(rows, dtype=np.float64)  # of single precision, too, before it is closed
         # In scikit-learn's own words, by which its checks know the reason.
         check_non_negative(rows, f"FlowRegressor as {name}")
-        sums = rows.sum(axis=1, keepdims=True)
+        with np.errstate(over="ignore"):
+            sums = rows.sum(axis=1, keepdims=True)
+        if not np.isfinite(sums).all():
+            row = int(np.argmin(np.isfinite(sums)))
+            raise ValueError(f"{name} must have rows with a finite sum, but row {row} has none")
         if self.normalise:
             if (sums == 0).any():
                 raise ValueError(
                     f"{name} must have rows with mass, but row {int(np.argmin(sums))} sums to 0"
                 )
-            rows = rows / sums
+            return rows / sums
         with jax.enable_x64(True):
             return np.asarray(_check.compositions(name, rows, rows.shape[1], np.float64))
 
@@ -330,6 +355,7 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         named: Any = X.columns if isinstance(X, tables.Named) else None
         given: Any = X
         X, y = validate_data(self, given, y, dtype=np.float64, multi_output=True, y_numeric=True)
+        y = np.asarray(y, dtype=np.float64)  # totals of short floats would be rounded, or overflow
         if named is not None:
             self.feature_names_in_ = np.asarray(named, dtype=object)
         if X.shape[1] < 2:
@@ -445,12 +471,9 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.loss_ = float(posed.value(matrix, posed.seen(matrix))[0])
         self.null_loss_ = self._null(posed, targets, weights)
         self.weight_ = float(weights.sum())
-        self.r2_ = (
-            float(r2_score(targets, self._flow(inputs), sample_weight=weights))
-            if len(targets) > 1
-            else float("nan")
-        )
-        self.notes_ = notes(inputs, targets, weights, matrix[0])
+        self.r2_ = _explained(targets, self._flow(inputs), weights)
+        names = labels(self)[0]
+        self.notes_ = notes(inputs, targets, weights, matrix[0], names)
 
     def _widths(self, rows: tuple[Rows, Rows, np.ndarray]) -> tuple[int, ...]:
         try:
@@ -462,10 +485,15 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _learn(self, inputs: Rows, targets: Rows, weights: np.ndarray) -> None:
         """A learner of the library, as it would do in its own loop."""
-        if self.loss != "squared" or self.alpha or np.ptp(weights) > 0:
+        asked = {
+            f"the loss {self.loss!r}": self.loss != "squared",
+            f"a prior (alpha = {self.alpha!r})": bool(self.alpha),
+            "rows of different weights": np.ptp(weights) > 0,
+        }
+        if any(asked.values()):
+            reason = next(words for words, there in asked.items() if there)
             raise ValueError(
-                f"learner must be exact for weights, counts, a prior or the loss {self.loss!r}, "
-                f"but it is {self.learner!r}"
+                f"learner must be exact for {reason}, but it is {_check.shown(self.learner)}"
             )
         seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=2)
         with jax.enable_x64(True):
@@ -562,6 +590,19 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             return self.law
         chosen = laws.get(self.law, where="estimator", also=" or a spectral law")
         return chosen.make(**chosen.takes({"leak": self.mu}))
+
+
+def _explained(targets: Rows, made: Rows, weights: np.ndarray) -> float:
+    """R squared, averaged over the parts that vary; NaN where none does.
+
+    As scikit-learn's `r2_score`, whose checks of its arguments take as long as a small fit.
+    """
+    varies = np.ptp(targets, axis=0) > 1e-12
+    if not varies.any():
+        return float("nan")
+    apart = targets - weights @ targets / weights.sum()
+    left, all_ = (weights @ one**2 for one in ((targets - made)[:, varies], apart[:, varies]))
+    return float(np.mean(1 - left / all_))
 
 
 def _promised(net: Network, inputs: Rows, targets: Rows) -> float:

@@ -8,6 +8,7 @@ from typing import Any
 
 from whorl import _html
 from whorl.ground import store
+from whorl.palette import DARK, LIGHT, Theme
 from whorl.regress import draw
 from whorl.regress.estimator import FlowRegressor
 from whorl.regress.resample import Permuted
@@ -66,16 +67,26 @@ def render(
         ]
         for i in range(len(to))
     ]
+    shares = "equal parts" if X is None else "the mean composition before"
+    told = "" if bands is None else f", with {bands.level:.0%} intervals"
     pictures: list[tuple[str, Callable[[Any], Any], str | None]] = [
-        ("Where it went", lambda ax: draw.flows(model, X, ax=ax), None)
+        (
+            f"Where it went: bands are shares of {shares}",
+            lambda ax: draw.flows(model, X, ax=ax),
+            None,
+        ),
+        (f"Every entry of the matrix{told}", lambda ax: draw.intervals(model, ax=ax), None),
     ]
-    pictures.append(
-        ("Every share with its interval", lambda ax: draw.intervals(model, ax=ax), None)
-    )
     if len(to) == 3:
+        cloud = "" if bands is None else "; small dots are bootstrap fits"
         pictures.append(
-            ("Columns on the triangle", lambda ax: draw.ternary(model, ax=ax), "ternary")
+            (
+                f"Every column as a point among the three parts after{cloud}",
+                lambda ax: draw.ternary(model, ax=ax),
+                "ternary",
+            )
         )
+    height = max(3.9, 0.55 * max(len(came), len(to)))
     template = _html.templates("whorl.regress").get_template("regress.html.j2")
     return template.render(
         policy=POLICY,
@@ -84,19 +95,34 @@ def render(
         came=came,
         rows=list(zip(to, cells, strict=True)),
         level=None if bands is None else f"{bands.level:.0%}",
-        details=summary(model),
+        details=_details(model),
         notes=model.notes_,
         test=test,
-        pictures=[(name, _png(act, kind)) for name, act, kind in pictures],
+        pictures=[
+            (name, [_png(act, kind, theme, height) for theme in (LIGHT, DARK)])
+            for name, act, kind in pictures
+        ],
     )
 
 
-def _png(act: Callable[[Any], Any], projection: str | None) -> str:
+def _details(model: FlowRegressor) -> str:
+    """How well it fits, without the matrix and the notes that stand above it."""
+    lines = summary(model).partition("\n\n")[2].splitlines()
+    return "\n".join(line for line in lines if not line.startswith("note: "))
+
+
+def _png(act: Callable[[Any], Any], projection: str | None, theme: Theme, height: float) -> str:
     import mpltern  # noqa: F401  (registers the ternary projection)
+    from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(6.4, 4.6), layout="constrained")
-    act(figure.add_subplot(projection=projection))
+    inked = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
+    look: Any = dict.fromkeys(inked, theme.ink) | dict.fromkeys(
+        ("figure.facecolor", "axes.facecolor", "savefig.facecolor"), theme.paper
+    )
     content = io.BytesIO()
-    figure.savefig(content, format="png", dpi=130, metadata={"Software": None})
+    with rc_context(look):
+        figure = Figure(figsize=(5.2, height), layout="constrained")
+        act(figure.add_subplot(projection=projection))
+        figure.savefig(content, format="png", dpi=160, metadata={"Software": None})
     return base64.b64encode(content.getvalue()).decode()

@@ -18,6 +18,7 @@ from whorl._show import Shown
 from whorl.regress.descent import minimise
 from whorl.regress.estimator import FlowRegressor
 from whorl.regress.losses import LOSSES
+from whorl.regress.words import determined
 
 ROOM = 1 << 22  # numbers in the targets of one call
 TOL = 1e-9  # of a resampled fit, far below what resampling itself leaves open
@@ -115,6 +116,9 @@ def bootstrap(
         model, inputs, lambda part: (targets, drawn[part]), repeats, device
     )
     low, high = np.quantile(draws, [(1 - share) / 2, (1 + share) / 2], axis=0)
+    # Where the rows say nothing all draws end where the descent began, which is no knowledge.
+    known = determined(inputs) & (labels.max() > 0)
+    low, high = np.where(known, low, 0.0), np.where(known, high, 1.0)
     model.intervals_ = Intervals(low, high, share, draws, unsettled)
     return model.intervals_
 

@@ -7,17 +7,29 @@ import numpy as np
 
 
 class Named(np.ndarray):
-    """An array with names of its columns, as a table of pandas or polars has them."""
+    """An array with names of its columns, as a table of pandas or polars has them.
+
+    And names of its rows where they have any, with remarks on how it was read.
+    """
 
     columns: list[str]
+    rows: list[str] | None
+    remarks: list[str]
 
-    def __new__(cls, values: np.ndarray, columns: Sequence[str]) -> "Named":
+    def __new__(
+        cls,
+        values: np.ndarray,
+        columns: Sequence[str],
+        rows: list[str] | None = None,
+        remarks: Sequence[str] = (),
+    ) -> "Named":
         made = np.asarray(values).view(cls)
-        made.columns = list(columns)
+        made.columns, made.rows, made.remarks = list(columns), rows, list(remarks)
         return made
 
     def __array_finalize__(self, other: Any) -> None:
         self.columns = getattr(other, "columns", [])
+        self.rows, self.remarks = getattr(other, "rows", None), getattr(other, "remarks", [])
 
 
 def kind(*tables: Any) -> str:

@@ -7,11 +7,26 @@ import numpy as np
 COLLINEAR = 1e-6  # of the largest singular value
 
 
+def determined(inputs: np.ndarray) -> np.ndarray:
+    """Which columns of the matrix the rows can tell: unit vectors within the span of the inputs."""
+    _, values, spanned = np.linalg.svd(inputs, full_matrices=False)
+    spanned = spanned[values > COLLINEAR * values[0]]
+    return np.asarray(np.abs(spanned.T @ spanned - np.eye(inputs.shape[1])).max(axis=0) < 1e-6)
+
+
 def notes(
-    inputs: np.ndarray, targets: np.ndarray, weights: np.ndarray, matrix: np.ndarray
+    inputs: np.ndarray,
+    targets: np.ndarray,
+    weights: np.ndarray,
+    matrix: np.ndarray,
+    names: list[str],
 ) -> list[str]:
     """What a reader of a fit should know before the numbers are used."""
     told, (n, width) = [], inputs.shape
+    absent = np.asarray(~inputs.any(axis=0))
+    if absent.any():
+        which = ", ".join(name for name, gone in zip(names, absent, strict=True) if gone)
+        told.append(f"never above 0 in the input: {which[:200]}; nothing is known of these columns")
     if n < width:
         told.append(
             f"there are fewer rows ({n}) than parts of the input ({width}): many matrices fit "
@@ -19,18 +34,16 @@ def notes(
         )
     elif n < 5 * width:
         told.append(f"there are few rows ({n}) for {width} parts of the input: look at intervals")
-    if n >= width:
-        values = np.linalg.svd(np.sqrt(weights / weights.sum())[:, None] * inputs, compute_uv=False)
-        if values[-1] < COLLINEAR * values[0]:
-            told.append(
-                "parts of the input are collinear: their columns cannot be told apart, and only "
-                "their mixture means something"
-            )
+    if n >= width and not determined(inputs[:, ~absent]).all():
+        told.append(
+            "parts of the input are collinear: their columns cannot be told apart, and only "
+            "their mixture means something"
+        )
     zeros = int((matrix == 0).sum())
     if zeros:
         told.append(
-            f"the optimum lies on the boundary: {zeros} of {matrix.size} entries are exactly 0, "
-            "and intervals there are one-sided"
+            f"the optimum lies on the boundary: {zeros} of {matrix.size} entries "
+            f"{'is' if zeros == 1 else 'are'} exactly 0, and intervals there are one-sided"
         )
     if len(targets) > 1 and not np.ptp(targets, axis=0).any():
         told.append("all targets are alike: nothing can depend on the input")
@@ -90,7 +103,10 @@ def summary(model: Any) -> str:
         ]
     lines = [*_table("to \\ from", to, came, cells), ""]
     explained = 1 - model.loss_ / model.null_loss_
-    lines.append(f"R squared {model.r2_:.4f} (mean over the parts)")
+    known = f"{model.r2_:.4f} (mean over the parts that vary)"
+    lines.append(
+        f"R squared {known if np.isfinite(model.r2_) else 'is not defined: no part varies'}"
+    )
     if model.loss == "kl":
         deviance, null = (2 * model.weight_ * value for value in (model.loss_, model.null_loss_))
         lines.append(f"deviance {deviance:.6g} of {null:.6g} without X: {explained:.1%} explained")

@@ -6,6 +6,7 @@ it, and their accounts close, because losses are those of the states that were r
 """
 
 import equinox as eqx
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from whorl import _check
@@ -57,4 +58,8 @@ def faced(net: Network, least: float = 1e-9) -> Faced:
     _check.instance("net", net, Network)
     if not 0 < float(least) <= (most := 0.1 / max(net.widths)):
         raise ValueError(f"least must be greater than 0 and at most {most:g}, but it is {least:g}")
+    if least < (tiny := float(jnp.finfo(net.dtype).tiny)):
+        raise ValueError(
+            f"least must be at least {tiny:.2g}, which {net.dtype} can hold, but it is {least:g}"
+        )
     return Faced(net, least)

@@ -1,15 +1,19 @@
 """What people's files look like, made into what the reader of tables takes.
 
-Standard input, JSON lines, NumPy archives, text in Latin-1 and comments become a plain file in a
-folder that goes away with its table; CSV in UTF-8 and Parquet are read where they are.
+Standard input, gzip, JSON lines, NumPy archives, text as Windows and Excel write it (Latin-1,
+UTF-16, a line "sep=;") and comments become a plain file in a folder that goes away with its table;
+CSV in UTF-8 and Parquet are read where they are.
 """
 
 import codecs
+import gzip
 import json
 import shutil
 import sys
 import tempfile
 import weakref
+import zipfile
+import zlib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -22,17 +26,6 @@ import pyarrow.parquet
 MOST = 1 << 28  # bytes of standard input, of JSON or of an archive, which are held in memory
 # every byte that a text in UTF-8 or Latin-1 may hold; a file with others is no text
 TEXT = bytes({9, 10, 13, *range(32, 127), *range(128, 256)})
-ROLES = {
-    "residual": "residual",
-    "residuals": "residual",
-    "velocity": "velocity",
-    "velocities": "velocity",
-    "potential": "potential",
-    "potentials": "potential",
-    "change": "change",
-    "changes": "change",
-    "uncertainty": "uncertainty",
-}
 
 
 class Source:
@@ -44,6 +37,12 @@ class Source:
         self.path: Path = self._copied(_taken()) if str(path) == "-" else Path(path)
         with self.path.open("rb") as file:
             start = file.read(4)
+        if start[:2] == b"\x1f\x8b":
+            self.path = self._copied(_unpacked(self.path, self.shown))
+            with self.path.open("rb") as file:
+                start = file.read(4)
+        if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            self.path = self._copied(_from_utf16(self.path, self.shown))
         if start == b"PK\x03\x04":
             self.path = self._table(_archive(self.path, self.shown))
         elif start[:1] == b"{":
@@ -74,8 +73,8 @@ class Source:
         place = self._folder() / "plain.csv"
         with self.path.open("rb") as file, place.open("wb") as out:
             for line in file:
-                kept = b"\n" if line.lstrip().startswith(b"#") else line
-                out.write(kept.decode("latin-1").encode() if latin else kept)
+                kept = b"\n" if _is_comment(line) else line
+                out.write(_from_windows(kept).encode() if latin else kept)
         self.path = place
 
 
@@ -103,8 +102,47 @@ def _is_utf8(path: Path) -> bool:
     return True
 
 
+def _unpacked(path: Path, shown: Path) -> bytes:
+    """A file packed by gzip, as long as it is not larger than what is held in memory."""
+    try:
+        with gzip.open(path) as file:
+            content = file.read(MOST + 1)
+    except (OSError, EOFError, zlib.error) as wrong:
+        raise ValueError(f"{shown} must be a whole gzip file, but it is damaged") from wrong
+    if len(content) > MOST:
+        raise ValueError(f"{shown} must hold at most {MOST} bytes, but it holds more: unpack it")
+    return content
+
+
+def _from_windows(line: bytes) -> str:
+    """Text in the set of Windows, which is Latin-1 with more dashes and quotation marks."""
+    try:
+        return line.decode("cp1252")
+    except UnicodeDecodeError:
+        return line.decode("latin-1")
+
+
+def _from_utf16(path: Path, shown: Path) -> bytes:
+    _small(path, shown)
+    try:
+        return path.read_bytes().decode("utf-16").encode()
+    except UnicodeDecodeError as wrong:
+        raise ValueError(
+            f"{shown} must be text, but it begins as UTF-16 and does not go on so"
+        ) from wrong
+
+
+def _is_comment(line: bytes) -> bool:
+    """A remark, or Excel's own first line, which names the separator."""
+    bare = line.removeprefix(codecs.BOM_UTF8).strip(b' \t\r\n"')
+    return bare.startswith(b"#") or (len(bare) <= 5 and bare[:4].lower() == b"sep=")
+
+
 def _has_comments(path: Path) -> bool:
     with path.open("rb") as file:
+        if _is_comment(file.readline(1 << 20)):
+            return True
+        file.seek(0)
         tail = b"\n"
         while block := file.read(1 << 20):
             if b"\n#" in tail + block:
@@ -149,12 +187,25 @@ def _rows(path: Path, shown: Path) -> Iterator[dict[str, Any]]:
         }
 
 
+def _is_workbook(path: Path) -> bool:
+    try:
+        with zipfile.ZipFile(path) as file:
+            return any(name.startswith("xl/") for name in file.namelist())
+    except zipfile.BadZipFile:
+        return False
+
+
 def _archive(path: Path, shown: Path) -> dict[str, Any]:
     """Arrays of a NumPy archive: tables `(rows, outputs)`, cubes `(rows, samples, outputs)`, rows."""
     _small(path, shown)
+    if _is_workbook(path):
+        raise ValueError(
+            f"{shown} must be CSV, Parquet, JSON lines or a NumPy archive, but it is an Excel "
+            "workbook: save its sheet as CSV"
+        )
     try:
         with np.load(path, allow_pickle=False) as file:
-            arrays = {ROLES.get(name.lower(), name): file[name] for name in file.files}
+            arrays = {name: file[name] for name in file.files}
     except (ValueError, OSError, KeyError) as wrong:
         raise ValueError(f"{shown} must be an archive of plain arrays, but {wrong}") from wrong
     if not arrays:

@@ -7,7 +7,7 @@ import csv
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,20 +18,18 @@ import pyarrow.compute
 import pyarrow.csv
 import pyarrow.parquet
 
-from whorl.measured.source import Source
+from whorl.ground.source import Source
 
 LONGEST = 1 << 20  # bytes in one line
 BLOCK = 4 << 20  # bytes in one batch
+UNNAMED = "unnamed"  # what a column without a name is called, with its number
 LABEL = 200  # bytes of a label
 COLUMNS = 10_000
 UNPACKED = 1 << 29  # bytes of one column in one row group of a Parquet file
 UNIT = re.compile(r"(.*?)\s*(?:\[(.*)\]|\((.*)\)|/\s*(\S+))")  # name [s], name (s), name / s
+QUOTED = re.compile(r'"[^"]*"')
 COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
 MISSING = ("", "NA", "N/A", "nan", "NaN", "NAN", "null", "None", "-")  # a value that is not there
-ROLE = re.compile(
-    r"(residual|potential|velocity|change|uncertainty)(_\d+){0,2}|time|measurement|output|sample|repeat"
-    r"|run|phase|residual_uncertainty|state_\d+|input_\d+|column_\d+_\d+_\d+"
-)
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
@@ -70,15 +68,34 @@ class Batch:
 
 
 class Table:
-    """A file with named columns."""
+    """A file with named columns.
+
+    Args:
+        path: the file, or "-" for standard input.
+        rename: names of columns in the file, each with the name that it stands for.
+        strict: whether a value that is missing is refused; else its row is left out and counted.
+        called: what a column of this name is called by whoever reads the table.
+        units: whether a unit behind a name is taken off it, and kept.
+        gaps: whether a value that is missing is handed out as NaN, in its row.
+    """
 
     def __init__(
-        self, path: str | Path, rename: Mapping[str, str] | None = None, *, strict: bool = True
+        self,
+        path: str | Path,
+        rename: Mapping[str, str] | None = None,
+        *,
+        strict: bool = True,
+        called: Callable[[str], str] = str,
+        units: bool = True,
+        gaps: bool = False,
     ) -> None:
         self._source: Source = Source(path)
         self.path: Path = self._source.shown
         self.file: Path = self._source.path
-        self.strict: bool = strict  # whether a value that is missing is refused
+        self.strict: bool = strict and not gaps
+        self.gaps: bool = gaps
+        self._called: Callable[[str], str] = called
+        self._bare: bool = units
         self.dropped: int = 0  # rows without one of their values
         with self.file.open("rb") as file:
             start = file.read(4)
@@ -128,8 +145,7 @@ class Table:
                 )
         names = []
         for name in found:
-            new = rename.get(name, name)
-            new = new.lower() if ROLE.fullmatch(new.lower()) else new
+            new = self._called(rename.get(name, name))
             self._inside.setdefault(new, name)
             names.append(new)
         return names
@@ -148,9 +164,10 @@ class Table:
         )
         try:
             for whole in tables:
-                table = whole if self.strict else self._complete(whole, numbers)
+                whole_rows = self.strict or self.gaps
+                table = whole if whole_rows else self._complete(whole, numbers)
                 parts = {name: table.column(self._key(name)) for name in [*numbers, *labels]}
-                columns = {name: _numbers(parts[name], name, first) for name in numbers}
+                columns = {name: _numbers(parts[name], name, first, self.gaps) for name in numbers}
                 columns |= {name: _labels(parts[name], name) for name in labels}
                 if table.num_rows:
                     yield Batch(first, columns)
@@ -227,12 +244,13 @@ class Table:
                 f"{self.path}, line 1: the file must be CSV text or Parquet, but its first line is "
                 "not text of a reasonable length"
             )
-        self.delimiter = max(",;\t", key=text.count)
+        self.delimiter = max(",;\t", key=QUOTED.sub("", text).count)
         self.point = self._decimal()
         try:
+            found = next(csv.reader([text], delimiter=self.delimiter), [])
             return [
-                self._named(name.strip())
-                for name in next(csv.reader([text], delimiter=self.delimiter), [])
+                self._named(name.strip()) or f"{UNNAMED} {place}"
+                for place, name in enumerate(found, 1)
             ]
         except csv.Error as problem:
             raise ValueError(
@@ -242,7 +260,7 @@ class Table:
 
     def _named(self, name: str) -> str:
         """The name of a column without its unit, which is kept."""
-        if not (parts := UNIT.fullmatch(name)):
+        if not self._bare or not (parts := UNIT.fullmatch(name)):
             return name
         self.units[parts[1]] = next(unit for unit in parts.groups()[1:] if unit is not None)
         return parts[1]
@@ -252,9 +270,27 @@ class Table:
         if self.delimiter == ",":
             return "."
         rows = [line.decode("utf-8", "replace") for _, line in itertools.islice(self._lines(), 20)]
-        cells = [cell.strip() for row in rows for cell in row.split(self.delimiter)]
+        cells = [cell.strip(' "\r\n') for row in rows for cell in row.split(self.delimiter)]
         commas = any(COMMA.fullmatch(cell) for cell in cells)
-        return "," if commas and not any("." in cell for cell in cells) else "."
+        points = any("." in cell and NUMBER.fullmatch(cell) for cell in cells)
+        return "," if commas and not points else "."
+
+    def texts(self, within: int = 1000) -> set[str]:
+        """The columns that hold no number in the first rows, but something else."""
+        if self.parquet:
+            schema = pyarrow.parquet.ParquetFile(self.file).schema_arrow
+            kinds = {name: schema.field(self._inside[name]).type for name in self.names}
+            return {name for name, kind in kinds.items() if not _is_number(kind)}
+        words: set[str] = set()
+        numbers: set[str] = set()
+        for _, line in itertools.islice(self._lines(), within):
+            text = line.decode("utf-8", "replace").strip("\r\n")
+            cells = next(csv.reader([text], delimiter=self.delimiter), [])
+            for name, cell in zip(self.names, cells, strict=False):
+                if cell.strip() not in MISSING:
+                    shown = cell.strip().replace(self.point, ".")
+                    (numbers if NUMBER.fullmatch(shown) else words).add(name)
+        return words - numbers
 
     def _csv_batches(self, numbers: list[str], labels: list[str]) -> Iterator[Any]:
         types = dict.fromkeys(numbers, pa.float64()) | dict.fromkeys(labels, pa.string())
@@ -339,20 +375,25 @@ def _labels(column: Any, name: str) -> np.ndarray:
     return np.asarray(column.cast(pa.string()), dtype=object)
 
 
-def _numbers(column: Any, name: str, first: int) -> np.ndarray:
-    if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
+def _is_number(kind: Any) -> bool:
+    return pa.types.is_floating(kind) or pa.types.is_integer(kind)
+
+
+def _numbers(column: Any, name: str, first: int, gaps: bool) -> np.ndarray:
+    if not _is_number(column.type):
         raise TableError(
             f"the column must hold numbers, but its type is {column.type}", column=name
         )
-    if column.null_count:
+    if column.null_count and not gaps:
         raise TableError(
             "every value must be a number, but one is missing",
             row=first + int(np.argmax(np.asarray(column.is_null()))),
             column=name,
         )
     values = np.asarray(column, dtype=np.float64)
-    if not np.isfinite(values).all():
-        row = int(np.argmin(np.isfinite(values)))
+    fine = np.isfinite(values) | (np.isnan(values) & gaps)
+    if not fine.all():
+        row = int(np.argmin(fine))
         raise TableError(
             f"every value must be a finite number, but it is {values[row]}",
             row=first + row,
