@@ -56,9 +56,10 @@ def loaded() -> types.ModuleType:
 trials = loaded()
 
 
-def digest() -> str:
-    """Of the sources that the numbers rest on."""
-    names = ("estimate", "flips", "bootstrap", "turning", "power", "likelihood", "series")
+def digest(group: str) -> str:
+    """Of the sources that the numbers of a group rest on."""
+    names = ["estimate", "flips", "bootstrap", "turning", "power"]
+    names += ["likelihood", "series"] if group in trials.SERIES else []
     files = [ROOT / "src/whorl/measured" / f"{name}.py" for name in names]
     files += [ROOT / "tests/measured" / name for name in ("trials.py", "loops.py")]
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:8]
@@ -67,9 +68,9 @@ def digest() -> str:
 class Counts:
     """Hits of every cell, as far as its portions are there without a gap."""
 
-    def __init__(self, table: Path, sources: str, groups: list[str]) -> None:
+    def __init__(self, table: Path, groups: list[str]) -> None:
         """Read what is there."""
-        self.table, self.sources = table, sources
+        self.table, self.sources = table, {group: digest(group) for group in groups}
         self.kept: list[dict[str, str]] = []
         self.hits: dict[Key, dict[str, float]] = {}
         self.parts: dict[Key, int] = {}
@@ -78,7 +79,7 @@ class Counts:
             key = line["group"], line["cell"]
             if key[0] not in groups:
                 self.kept.append(line)
-            elif line["sources"] == sources:
+            elif line["sources"] == self.sources[key[0]]:
                 self.hits.setdefault(key, {})[line["event"]] = float(line["hits"])
                 self.parts[key] = int(line["experiments"]) // trials.PORTION
 
@@ -96,10 +97,9 @@ class Counts:
         lines = list(self.kept)
         for key, events in self.hits.items():
             many = trials.PORTION * self.parts[key]
-            lines += [
-                dict(zip(COLUMNS, (*key, event, f"{hits:.6g}", many, self.sources), strict=True))
-                for event, hits in events.items()
-            ]
+            for event, hits in events.items():
+                values = (*key, event, f"{hits:.6g}", many, self.sources[key[0]])
+                lines.append(dict(zip(COLUMNS, values, strict=True)))
         places = {
             (group, trials.label(cell)): (at, number)
             for at, (group, (_, cells)) in enumerate(trials.GROUPS.items())
@@ -133,7 +133,7 @@ def work(counts: Counts, groups: list[str], experiments: int) -> Iterator[tuple[
 def simulate(given: argparse.Namespace) -> None:
     """Keep all processes busy until the work or the time is over, and write the table."""
     end = time.monotonic() + 60 * given.minutes
-    counts = Counts(given.table, digest(), given.groups)
+    counts = Counts(given.table, given.groups)
     left = work(counts, given.groups, given.experiments)
     jobs: dict[Future, tuple[Key, int]] = {}
     done, told = 0, time.monotonic()

@@ -278,6 +278,8 @@ GROUPS = {
     "phases": (alternating, list(crossed(cycles=(10,), steps=(15,)))),
 }
 
+SERIES = ("series", "long series", "phases")
+
 
 def label(cell):
     """The cell in words, for names of tests and rows of tables."""
