@@ -115,7 +115,8 @@ def reciprocal(fit: Fit, *, seed: int = 0) -> Test:
 
 
 def studentised(
-    scores: Float[np.ndarray, "draws units planes"], usual: Matrix | None = None
+    scores: Float[np.ndarray, "draws units planes"],
+    usual: Float[np.ndarray, "*draws planes planes"] | None = None,
 ) -> Float[np.ndarray, "draws"]:
     """The squared size of the sum of the scores against their own scatter.
 
