@@ -1,23 +1,10 @@
-"""Every cell of the trials, a thousand experiments each, against what the documentation says."""
-
-import pytest
+"""What the table of simulations says, against what the documentation says of it."""
 
 from measured import trials
 
-CELLS = [
-    (group, number) for group in trials.WANTED for number in range(len(trials.GROUPS[group][1]))
-]
 
-
-def words(given):
-    group, number = given
-    return f"{group}: {trials.label(trials.GROUPS[group][1][number])}"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("cell", CELLS, ids=words)
-def test_the_share_is_what_the_page_says(cell):
-    group, number = cell
-    low, high = trials.WANTED[group](trials.GROUPS[group][1][number])
-    # Twice the error of a thousand experiments on either side.
-    assert low - 0.015 <= trials.simulate(group, number) <= high + 0.015
+def test_portions_have_streams_of_their_own_and_can_be_repeated():
+    cell = trials.GROUPS["edge"][1][0]
+    first, again, second = (trials.simulate("edge", cell, part, 20) for part in (0, 0, 1))
+    assert first == again
+    assert set(first) == set(second) == {"turns"}

@@ -32,6 +32,7 @@ from whorl.measured.estimate import Fit, Matrix, Stack
 LEAST = 6  # units; all signs of six give 32 distinct experiments, 1/32 is the first level below 5 %
 DRAWS = 1999
 WIDE = 16  # directions from which on experiments are not fitted again: too many unknowns
+FEW = 14.0  # units whose own scatter counts as much as the usual one
 CHUNK = 2_000_000  # numbers that the scores of some experiments may take
 
 
@@ -63,14 +64,22 @@ class Scores:
                 continue
             scores = signs[:, :, None] * self.noise
             scores -= np.einsum("upk,fk->fup", self.mixed, signs @ self.fitted, optimize=True)
-            found.append(studentised(scores))
+            found.append(studentised(scores, self.usual))
         return np.concatenate(found) if planes else np.zeros(len(flips))
 
     def observed(self) -> float:
         """T of the experiment as it was."""
         if not self.mixed.size:
             return float(np.sum(self.seen.sum(axis=0) ** 2))
-        return float(studentised(self.seen[None])[0])
+        return float(studentised(self.seen[None], self.usual)[0])
+
+    @cached_property
+    def usual(self) -> Matrix:
+        """The scatter of the scores on average over all signs."""
+        own = self.noise - np.einsum("upk,uk->up", self.mixed, self.fitted)
+        taken = np.einsum("upk,uk->up", self.mixed, self.fitted)
+        every = np.einsum("upk,kl,uql->pq", self.mixed, self.fitted.T @ self.fitted, self.mixed)
+        return own.T @ own + every - taken.T @ taken
 
 
 @dataclass(frozen=True)
@@ -105,11 +114,19 @@ def reciprocal(fit: Fit, *, seed: int = 0) -> Test:
     return Test(float((1 + np.sum(tried >= seen * (1 - 1e-9))) / (1 + len(tried))), found)
 
 
-def studentised(scores: Float[np.ndarray, "draws units planes"]) -> Float[np.ndarray, "draws"]:
-    """The squared size of the sum of the scores against their own scatter."""
+def studentised(
+    scores: Float[np.ndarray, "draws units planes"],
+    usual: Float[np.ndarray, "*draws planes planes"] | None = None,
+) -> Float[np.ndarray, "draws"]:
+    """The squared size of the sum of the scores against their own scatter.
+
+    Where units are few, their own scatter is drawn towards the `usual` one.
+    """
     units, planes = scores.shape[1:]
     own = units / (units + 2.0 * planes)
     scatter = np.matmul(scores.swapaxes(1, 2), scores)
+    if usual is not None:
+        scatter += FEW / (units + FEW) * (usual - scatter)
     mean = np.trace(scatter, axis1=1, axis2=2) / planes
     floor = np.maximum(mean, np.finfo(float).tiny)
     blend = own * scatter + ((1 - own) * floor)[:, None, None] * np.eye(planes)

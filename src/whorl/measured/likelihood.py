@@ -202,25 +202,60 @@ def inverse(information: Float[np.ndarray, "p p"], size: int) -> Float[np.ndarra
     return (turned / np.maximum(values, 1e-12)) @ turned.T
 
 
+def shares(
+    numbers: np.ndarray,
+    given: Paths,
+    onto: Float[np.ndarray, "q p"],
+    unit: np.ndarray,
+) -> Float[np.ndarray, "units q q"]:
+    """The information on some combinations of the numbers that each unit of steps brings.
+
+    `unit` has the number of the unit of every step that is there, stretch after stretch.
+    """
+    at = np.zeros(given.there.shape, dtype=int)
+    at[given.there] = unit
+    total = np.zeros((int(unit.max()) + 1, len(onto), len(onto)))
+    for step, (_, _, moved) in enumerate(_steps(numbers, given)):
+        seen = np.tensordot(onto, moved, axes=1).swapaxes(0, 1)
+        here = given.there[:, step]
+        np.add.at(total, at[here, step], (seen @ seen.swapaxes(1, 2))[here])
+    return total
+
+
 def _slopes(numbers: np.ndarray, given: Paths) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
     """Minus the log density, the scores of all steps, the information, and the innovations."""
-    count, size = len(numbers), given.state.shape[2]
-    beside = STEP * np.eye(count)
-    model = unpacked(numbers + np.concatenate([np.zeros((1, count)), beside, -beside]), size)
+    count = len(numbers)
     information = np.zeros((count, count))
     each, left = [], []
-    for step, (new, whole) in enumerate(innovations(model, given)):
-        there = given.there[:, step]
-        each.append(_densities(new, whole) * there)
-        root = np.linalg.inv(np.linalg.cholesky(whole[0])) * there[:, None, None]
-        left.append((root @ new[0][..., None])[..., 0])
-        # What a number moves: the innovation, and its covariance.
-        first = (new[1 : count + 1] - new[count + 1 :]) / (2 * STEP)
-        second = (whole[1 : count + 1] - whole[count + 1 :]) / (2 * STEP)
-        shifted = (root @ first[..., None]).reshape(count, -1)
-        spread = (root @ second @ root.swapaxes(-1, -2)).reshape(count, -1)
-        information += shifted @ shifted.T + spread @ spread.T / 2
+    for density, new, moved in _steps(numbers, given):
+        each.append(density)
+        left.append(new)
+        flat = moved.reshape(count, -1)
+        information += flat @ flat.T
     density = np.stack(each, axis=-1)
     scores = (density[1 : count + 1] - density[count + 1 :]) / (2 * STEP)
     value = float(np.nan_to_num(-density[0].sum(), nan=1e30, posinf=1e30))
     return value, np.nan_to_num(scores), np.nan_to_num(information), np.stack(left, axis=1)
+
+
+def _steps(
+    numbers: np.ndarray, given: Paths
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Of every step: densities here and beside `(1 + 2p, stretches)`, the innovation in units of its
+    scatter `(stretches, n)`, and what each number moves, squares of which are information
+    `(p, stretches, n + n^2)`.
+    """
+    count, size = len(numbers), given.state.shape[2]
+    beside = STEP * np.eye(count)
+    model = unpacked(numbers + np.concatenate([np.zeros((1, count)), beside, -beside]), size)
+    for step, (new, whole) in enumerate(innovations(model, given)):
+        there = given.there[:, step]
+        root = np.linalg.inv(np.linalg.cholesky(whole[0])) * there[:, None, None]
+        # What a number moves: the innovation, and its covariance.
+        first = (new[1 : count + 1] - new[count + 1 :]) / (2 * STEP)
+        second = (whole[1 : count + 1] - whole[count + 1 :]) / (2 * STEP)
+        shifted = (root @ first[..., None])[..., 0]
+        spread = (root @ second @ root.swapaxes(-1, -2)).reshape(count, -1, size**2)
+        spread = np.broadcast_to(spread, (count, len(there), size**2)) / np.sqrt(2)
+        moved = np.concatenate([shifted, spread], axis=2)
+        yield _densities(new, whole) * there, (root @ new[0][..., None])[..., 0], moved

@@ -127,7 +127,8 @@ def _experiments(fit: Fit, found: Scores, seed: int) -> Callable[[float], np.nda
     drawn = flips[:, :, None] * found.noise
     drawn -= np.einsum("upk,fk->fup", found.mixed, flips @ found.fitted, optimize=True)
     added = _told(fit, turns)
-    return lambda reach: studentised(drawn + reach * added)
+    told = added.swapaxes(1, 2) @ added
+    return lambda reach: studentised(drawn + reach * added, found.usual + reach**2 * told)
 
 
 def random_turns(

@@ -89,26 +89,30 @@ class Course(Estimated):
     driven: Stack  # what every unit's noise has added to Q
     left: Float[np.ndarray, "steps n"]  # what nobody could foretell, in units of its scatter
     steps: Steps
-
-    @property
-    def free(self) -> int:
-        """Degrees of freedom of the scatter."""
-        return max(self.steps.units - 1, 1)
+    free: float  # degrees of freedom of the scatter
 
     @cached_property
-    def _turned(self) -> tuple[Float[np.ndarray, "units planes"], Float[np.ndarray, "planes p"]]:
-        """What every unit has added to the skew part, and the matrix that makes its scatter one."""
+    def _turned(self) -> Float[np.ndarray, "units planes"]:
+        """What every unit has added to the skew part."""
         one, other = np.triu_indices(self.rank, k=1)
-        moved = (self.influence - self.influence.swapaxes(1, 2))[:, one, other] / 2
-        return moved, _whitening(moved)
+        return (self.influence - self.influence.swapaxes(1, 2))[:, one, other] / 2
 
     @cached_property
     def symmetric_p(self) -> float:
         """The p-value of "R is symmetric", from random signs of the units."""
-        moved, white = self._turned
         if self.exact:
             return 1.0 if self.skewness <= ROUND_OFF else 0.0
-        return _p(moved @ white, self.skew[np.triu_indices(self.rank, k=1)] @ white)
+        moved, unsure = self._turned, self._unsure(signs(self.steps.units, 0)[1:], 4)
+        seen = self.skew[np.triu_indices(self.rank, k=1)]
+        tried, own = (_against(moved, total) for total in (unsure @ moved, seen[None]))
+        return float((1 + np.sum(tried >= own[0] * (1 - 1e-9))) / (1 + len(tried)))
+
+    def _unsure(
+        self, flips: Float[np.ndarray, "draws units"], seed: int
+    ) -> Float[np.ndarray, "draws units"]:
+        """Signs of the units, larger or smaller as far as their scatter is not known: Student's t."""
+        drawn = np.random.default_rng(seed).chisquare(self.free, len(flips))
+        return flips * np.sqrt(self.free / drawn)[:, None]
 
     @cached_property
     def exact(self) -> bool:
@@ -119,14 +123,12 @@ class Course(Estimated):
         """The power of that test against a skew part of `size` times the loop."""
         if self.exact or not self.clean:
             return Power(chance, size, 1.0, 1.0, 0.0)
-        moved, white = self._turned
-        rng = np.random.default_rng(3)
-        flips = signs(len(moved), 1)[1 : DRAWS + 1]
-        drawn = flips[:, :, None] * (moved @ white)
-        turns = random_turns(moved.shape[1], len(flips), rng) @ white / len(moved)
+        moved, flips = self._turned, signs(self.steps.units, 1)[1 : DRAWS + 1]
+        noise = self._unsure(flips, 5) @ moved
+        turns = random_turns(moved.shape[1], len(flips), np.random.default_rng(3))
 
         def tried(reach: float) -> np.ndarray:
-            return studentised(drawn + reach * turns[:, None])
+            return _against(moved, noise + reach * turns)
 
         return searched(tried, self.clean, len(moved), size=size, chance=chance, level=level)
 
@@ -240,19 +242,45 @@ def _likely(given: Steps, pieces: Sequence[Stretch]) -> Course:
     model = likelihood.unpacked(found.numbers[None], size)
     own = given.by_unit(found.scores[:, paths.there].T)
     # A fit leaves over less than the noise behind it.
-    free = max(len(given.now) - size - 1 - found.numbers.size / size, 1.0)
-    moved = own @ likelihood.inverse(found.information, size) * np.sqrt(len(given.now) / free)
+    kept = max(1 - (size + 1 + found.numbers.size / size) / len(given.now), 1 / len(given.now))
+    moved = own @ likelihood.inverse(found.information, size) / np.sqrt(kept)
     changed = likelihood.unpacked(found.numbers - moved, size)
+    loops, alike = _enlarged(found, paths, given, own)
     return Course(
         model.loop[0] * mixed,
-        moved[:, : size**2].reshape(-1, size, size) * mixed,
+        loops.reshape(-1, size, size) * mixed,
         centre + scale * np.linalg.lstsq(model.loop[0], model.push[0], rcond=1e-12)[0],
         model.drive[0] * both,
         scale * np.sqrt(model.noise[0]),
         (model.drive[0] - changed.drive) * both,
         found.left[paths.there],
         given,
+        max(alike * kept, 1.0),
     )
+
+
+def _enlarged(
+    found: likelihood.Fitted, paths: likelihood.Paths, given: Steps, own: np.ndarray
+) -> tuple[Float[np.ndarray, "units nn"], float]:
+    r"""What every unit's noise has added to the loop, and the number of units that are alike.
+
+    A unit that brings the share $M$ of the information on the loop leaves over $(1 - M)^{1/2}$ of
+    its noise. Units that bring unequal shares count as fewer, on average over all directions.
+    """
+    size = paths.state.shape[2]
+    inverse = likelihood.inverse(found.information, size)
+    values, vectors = np.linalg.eigh(inverse[: size**2, : size**2])
+    root = vectors * np.sqrt(np.maximum(values, 1e-12 * values[-1]))
+    onto = np.linalg.solve(root, inverse[: size**2])
+    shares = likelihood.shares(found.numbers, paths, onto, given.unit)
+    held, axes = np.linalg.eigh(shares)
+    seen = (own @ onto.T)[:, None, :] @ axes / np.sqrt(1 - np.clip(held, 0.0, 0.95))[:, None, :]
+    many = size**2
+    uneven = np.sum(held.sum(axis=1) ** 2) + 2 * np.sum(held**2)
+    # The numbers beside the loop have taken their part too.
+    beside = 1 - (found.numbers.size - many) / (size * len(given.now))
+    loops = (seen @ axes.swapaxes(1, 2))[:, 0] @ root.T / np.sqrt(beside)
+    return loops, float(many * (many + 2) / uneven)
 
 
 def _starts(paths: likelihood.Paths) -> list[np.ndarray]:
@@ -281,6 +309,18 @@ def _starts(paths: likelihood.Paths) -> list[np.ndarray]:
         drive = np.diag(logs)[np.tril_indices(size)]
         begun.append(np.concatenate([loop.ravel(), push, drive, logs / 2]))
     return begun
+
+
+def _against(
+    moved: Float[np.ndarray, "units p"], totals: Float[np.ndarray, "draws p"]
+) -> Float[np.ndarray, "draws"]:
+    """The squared size of sums of what units have added, against their scatter.
+
+    Where units are few, what the scatter says of pairs of directions counts less.
+    """
+    scatter, own = moved.T @ moved, len(moved) / (len(moved) + 2.0 * moved.shape[1])
+    blend = own * scatter + (1 - own) * np.diag(np.diag(scatter)) + TINY * np.eye(len(scatter))
+    return np.einsum("fp,fp->f", totals, np.linalg.solve(blend, totals.T).T)
 
 
 def _whitening(moved: Float[np.ndarray, "units p"]) -> Float[np.ndarray, "p p"]:
