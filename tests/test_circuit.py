@@ -1,9 +1,11 @@
 """Circuits against networkx, NumPy and SciPy, closed forms, and every way to get one wrong."""
 
 import itertools
+from fractions import Fraction
 
 import jax
 import jax.numpy as jnp
+import mpmath
 import networkx as nx
 import numpy as np
 import pytest
@@ -48,6 +50,93 @@ def test_voltages_are_those_of_the_nodal_equations(seed):
     np.testing.assert_allclose(
         wh.predict(circuit, inputs), whole[:, [5, 9, 11]], rtol=0, atol=1e-14
     )
+
+
+def exactly(edges, sizes, held, fed):
+    """Voltages of all nodes by rational arithmetic, from those of held nodes and currents fed in."""
+    sizes = [Fraction(float(size)) for size in sizes]
+    free = sorted({node for edge in edges for node in edge} - set(held))
+    rows = [[Fraction(0)] * len(free) + [Fraction(fed.get(node, 0))] for node in free]
+    for edge, size in zip(edges, sizes, strict=True):
+        for one, other in (edge, edge[::-1]):
+            if one in free:
+                row = rows[free.index(one)]
+                row[free.index(one)] += size
+                row[free.index(other) if other in free else -1] -= (
+                    size if other in free else -size * Fraction(held[other])
+                )
+    for k, pivot in enumerate(rows):
+        pivot[:] = [entry / pivot[k] for entry in pivot]
+        for row in rows[:k] + rows[k + 1 :]:
+            row[:] = [a - row[k] * b for a, b in zip(row, pivot, strict=True)]
+    return held | {node: row[-1] for node, row in zip(free, rows, strict=True)}
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("decades", [0, 6, 12, 15])
+def test_voltages_and_currents_keep_every_relative_digit_at_any_ratio(decades, dtype):
+    edges, _ = drawn(7, nodes=8, extra=6)
+    sizes = 10.0 ** -np.random.default_rng(decades).uniform(0, decades, len(edges))
+    sizes = sizes.astype(dtype)
+    roles = {"sources": [0, 3], "outputs": [5, 7], "ground": [1]}
+    drive, row = ["voltages", "currents"], np.array([[1.5, 0.25]], dtype=dtype)
+    for read, grounded in (("voltages", []), ("currents", [5, 7])):
+        circuit = wh.Circuit(edges, sizes, **roles, drive=drive, read=read)
+        exact = exactly(edges, sizes, {0: 1.5, 1: 0} | dict.fromkeys(grounded, 0), {3: 0.25})
+        expected = [exact[5], exact[7]]
+        if grounded:
+            pairs = list(zip(edges, sizes.tolist(), strict=True))
+            expected = [
+                sum(
+                    Fraction(size) * sum(exact[end] for end in ends)
+                    for ends, size in pairs
+                    if node in ends
+                )
+                for node in grounded
+            ]
+        found = np.asarray(wh.predict(circuit, row), dtype=float)[0]
+        # A few roundings of each number, whatever lies between the strongest and the weakest edge.
+        np.testing.assert_allclose(found, np.array(expected, float), rtol=8 * np.finfo(dtype).eps)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("strong", [1.0, 1e6, 1e12])
+def test_a_diode_behind_a_strong_edge_and_weak_ones_keeps_its_digits(strong):
+    sizes = [1e-6, strong, 1e-6, 1e-6]
+    edges = [[0, 1], [1, 2], [2, 3], [3, 4]]
+    circuit = wh.Circuit(
+        edges, sizes, sources=[0], outputs=[1, 2, 3], ground=[4], elements={3: wh.Diode(0.025)}
+    )
+    with mpmath.workdps(40):
+        series = sum(1 / mpmath.mpf(size) for size in sizes[:3])
+
+        def missing(voltage):
+            bent = mpmath.expm1(voltage / mpmath.mpf(0.025))
+            return (1 - voltage) / series - mpmath.mpf(sizes[3]) * mpmath.mpf(0.025) * bent
+
+        last = mpmath.findroot(missing, (0.0, 0.2), solver="anderson")
+        current = (1 - last) / series
+        first = 1 - current / mpmath.mpf(sizes[0])
+        expected = [float(one) for one in (first, first - current / mpmath.mpf(strong), last)]
+    np.testing.assert_allclose(wh.predict(circuit, [[1.0]])[0], expected, rtol=1e-14)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("as_users_call_it")
+def test_a_large_circuit_that_forgets_its_weak_edges_is_refused():
+    nodes = module.DENSE + 10
+    edges = [[node, node + 1] for node in range(nodes - 1)]
+
+    def chain(weak):
+        sizes = np.ones(len(edges))
+        sizes[[0, -1]] = weak
+        return wh.Circuit(edges, sizes, sources=[0], outputs=[5], ground=[nodes - 1])
+
+    inside = (nodes - 3.0) * 1e-3
+    expected = 1 - (1 + 4e-3) / (2 + inside)
+    assert float(wh.predict(chain(1e-3), [[1.0]])[0, 0]) == pytest.approx(expected, rel=1e-10)
+    with pytest.raises(ValueError, match=r"but they go from 1e-13 to 1 in a circuit of 264 free"):
+        wh.predict(chain(1e-13), [[1.0]])
 
 
 @pytest.mark.sampled(1)

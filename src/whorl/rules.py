@@ -43,7 +43,7 @@ from whorl.geometry import Block, Geometry
 from whorl.learning.baseline import Rule
 from whorl.learning.policy import Scores
 from whorl.registry import Number, rules
-from whorl.settling import Settling
+from whorl.settling import Settling, widened
 from whorl.system import Blocks, Fields, System
 
 NUDGE = Number("nudge", 0.0, 0.0, 10.0, help="how far outputs are pushed; 0: the limit")
@@ -82,8 +82,11 @@ class Contrast(Settled):
         """The force per nudge, in the limit."""
 
     def slopes(self, system: Settling, inputs: Array, residual: Fields) -> tuple[Block, ...]:
-        seen = self._limit if self.limit else self._finite
-        return seen(system, inputs, residual)
+        if self.limit:
+            return self._limit(system, inputs, residual)
+        # The difference of two states, in the widest precision that is at hand.
+        slopes = self._finite(*widened((system, inputs, residual)))
+        return tuple(slope.astype(system.dtype) for slope in slopes)
 
     def _limit(self, system: Settling, inputs: Array, residual: Fields) -> tuple[Block, ...]:
         def pushed(force: Fields) -> tuple[Block, ...]:

@@ -14,17 +14,30 @@ To write a settling system of your own, subclass `Settling` and give `settle`, `
 
 from abc import abstractmethod
 from collections.abc import Callable
+from typing import TypeVar
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optimistix as optx
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
+from whorl import _check
 from whorl.system import Block, Fields, System, Trace
 
 States = Float[Array, "samples _states"]
 STEPS = 1024  # of a root finder, before it gives up
+Whole = TypeVar("Whole")
+
+
+def widened(whole: Whole) -> Whole:
+    """The same with all its numbers in the widest precision that is at hand."""
+    wide = jnp.zeros(()).dtype
+    return jax.tree.map(
+        lambda part: part.astype(wide) if eqx.is_inexact_array(part) else part, whole
+    )
 
 
 class Settling(System):
@@ -100,23 +113,45 @@ class Settling(System):
         self, inputs: Array, moved: Fields, missing: Callable[[Array, Array, Array], Array]
     ) -> Fields:
         """The forces at which nothing is missing, sample by sample."""
+        whole, inputs, moved = widened((self, inputs, moved))
         # In the coordinates of the basis: a system that conserves cannot be pushed every way.
-        basis = jnp.asarray(self.basis(), dtype=self.dtype)
-        fine = 64 * float(jnp.finfo(self.dtype).eps)
+        basis = jnp.asarray(self.basis(), dtype=whole.dtype)
+        fine = 64 * float(jnp.finfo(whole.dtype).eps)
 
         def one(row: Float[Array, "in"], aim: Float[Array, "out"]) -> Float[Array, "out"]:
-            pushed = self._pushed(row)
-            still = jnp.zeros(basis.shape[1], dtype=self.dtype)
+            pushed = whole._pushed(row)
+            still = jnp.zeros(basis.shape[1], dtype=whole.dtype)
             start = pushed(jnp.zeros_like(aim))
 
-            def amiss(force: Array, _: None = None) -> Array:
+            def amiss(force: Array) -> Array:
                 return missing(force, basis.T @ (pushed(basis @ force) - start), basis.T @ aim)
 
             # One step of Newton's method is exact where outputs are linear in the forces.
-            force = -jnp.linalg.solve(jax.jacfwd(amiss)(still), amiss(still))
-            if not self.linear:
-                finder = optx.Newton(rtol=fine, atol=fine)
-                force = optx.root_find(amiss, finder, force, max_steps=STEPS).value
-            return basis @ force
+            slope = jax.jacfwd(amiss)(still)
+            force = -jnp.linalg.solve(slope, amiss(still))
+            if self.linear:
+                return basis @ force
+            # In shares of what is read, so that no tolerance depends on the units of anything.
+            size = jnp.max(jnp.abs(start)) + jnp.max(jnp.abs(aim))
 
-        return jax.vmap(one)(inputs, moved)
+            def further(share: Array) -> Array:
+                return force + size * jnp.linalg.solve(slope, share)
+
+            found = optx.root_find(
+                lambda share, _: amiss(further(share)) / size,
+                optx.Newton(rtol=fine, atol=fine),
+                still,
+                max_steps=STEPS,
+                throw=False,
+            )
+            settled = found.result == optx.RESULTS.successful
+            return jnp.where(settled, basis @ further(found.value), jnp.nan)
+
+        forces = jax.vmap(one)(inputs, moved).astype(self.dtype)
+        if _check.known(forces) and not np.isfinite(forces).all():
+            sample = int(np.argmin(np.isfinite(forces).all(axis=1)))
+            raise ValueError(
+                f"outputs must be within reach of forces, but none was found in {STEPS} steps that "
+                f"moves those of sample {sample} as far as asked; give a smaller nudge"
+            )
+        return forces

@@ -14,8 +14,9 @@ power.
 Currents that are fed in and read out again at grounded outputs are conserved, unless there is
 another ground. The way back is the circuit itself, driven by forces at its outputs: the slope of an
 edge is the product of its current per conductance, $\varphi(u)$, and of the drop that the forces
-cause there. Small circuits are solved by a dense Cholesky factor, large ones by SciPy's sparse LU,
-circuits with nonlinear elements by Levenberg and Marquardt's method with implicit derivatives.
+cause there. Small circuits are solved by an elimination that never subtracts (`_elimination`),
+large ones by SciPy's sparse LU, circuits with nonlinear elements by Levenberg and Marquardt's method
+and then Newton's, with implicit derivatives.
 """
 
 from abc import abstractmethod
@@ -36,10 +37,12 @@ from whorl import _check, geometry, simplex
 from whorl._check import Numbers
 from whorl.geometry import Block, Geometry, Positive, block
 from whorl.registry import systems
-from whorl.settling import STEPS, Settling, States
+from whorl.settling import STEPS, Settling, States, widened
 from whorl.system import Blocks, Fields, Trace
+from whorl.systems import _elimination
 
-DENSE = 256  # free nodes up to which a dense factor is faster than a sparse one
+DENSE = 256  # free nodes up to which circuits are solved densely, and keep all relative digits
+COARSE = 1e-8  # relative error at which a sparse solution is none
 BEYOND = 60.0  # thermal voltages, behind which a diode is continued by its tangent
 ROOM = 1.380649e-23 * 300.15 / 1.602176634e-19  # volts: the thermal voltage at 27 degrees Celsius
 MOBILITIES = {
@@ -140,9 +143,11 @@ class Circuit(Settling):
     Raises:
         ValueError: Where a node is not joined to a node of known voltage, or a value does not fit.
 
-    Voltages of a part that hangs on weak edges keep fewer digits, by the ratio of the strongest
-    edge there to the weakest that leads out of it. `response` refuses a circuit that keeps less
-    than two.
+    Up to 256 free nodes, voltages and currents keep every relative digit, however far apart the
+    conductances are. Larger circuits lose digits where a part hangs on weak edges, by the ratio of
+    the strongest edge there to the weakest that leads out of it; those that keep fewer than eight
+    are refused. So do drops along strong edges, in circuits of any size: `response` refuses a
+    circuit where these may keep less than two.
 
     Examples:
         >>> divider = wh.Circuit([[0, 1], [1, 2]], [1.0, 3.0], sources=[0], outputs=[1], ground=[2])
@@ -445,15 +450,16 @@ class Circuit(Settling):
 # Compiled here, because most who ask for a state do not compile by themselves.
 @eqx.filter_jit
 def _relaxed(circuit: Circuit, held: Float[Array, "samples held"], fed: States) -> States:
-    """Voltages by a root finder, which starts at the answer of the conductances at zero drop."""
-    # In the widest precision that is at hand, which is also the only one that the finder knows.
-    wide, narrow = jnp.zeros(()).dtype, circuit.dtype
-    circuit, held, fed = jax.tree.map(
-        lambda part: part.astype(wide) if eqx.is_inexact_array(part) else part,
-        (circuit, held, fed),
-    )
+    """Voltages by a root finder, which starts at the answer of the conductances at zero drop.
+
+    The finder balances currents, in which weak edges drown among strong ones: it leads near. From
+    there Newton's method goes on in the form of a linear circuit, whose elements are their tangents
+    and whose solution keeps every digit.
+    """
+    narrow = circuit.dtype
+    circuit, held, fed = widened((circuit, held, fed))
     free, scale = jnp.asarray(circuit.free), jnp.max(circuit.conductances)
-    fine = 256 * float(jnp.finfo(wide).eps)
+    fine = 256 * float(jnp.finfo(circuit.dtype).eps)
     finder = optx.LevenbergMarquardt(rtol=fine, atol=fine)
     known = circuit._solved(circuit.conductances, held, fed)
     if not circuit.free:
@@ -465,10 +471,23 @@ def _relaxed(circuit: Circuit, held: Float[Array, "samples held"], fed: States) 
             leaving = circuit._leaving(circuit._flowing(drops))[0]
             return (leaving - into)[free] / scale
 
+        def tangent(voltages: Array, _: None) -> Array:
+            drops = circuit._drops(start.at[free].set(voltages)[None, :])
+            small = circuit._small(drops)
+            # Nothing at resistors, to the last bit: only elements have a current of their own.
+            own = circuit._leaving(small * drops - circuit._flowing(drops))[0]
+            solved = circuit._solved(small[0], start[None, list(circuit.held)], (into + own)[None])
+            return solved[0, free]
+
+        near = optx.root_find(unbalanced, finder, start[free], max_steps=STEPS, throw=False).value
+        exact = optx.FixedPointIteration(rtol=fine, atol=fine)
+        near = jax.lax.stop_gradient(jnp.where(jnp.isfinite(near), near, start[free]))
         # What does not settle is no number: compiled programs go on, and the caller refuses it.
-        found = optx.root_find(unbalanced, finder, start[free], max_steps=STEPS, throw=False)
-        settled = found.result == optx.RESULTS.successful
-        return start.at[free].set(jnp.where(settled, found.value, jnp.nan))
+        found = optx.fixed_point(tangent, exact, near, max_steps=STEPS, throw=False)
+        whole = start.at[free].set(found.value)
+        rising = jnp.all(circuit._small(circuit._drops(whole[None, :])) >= 0)
+        settled = (found.result == optx.RESULTS.successful) & rising
+        return jnp.where(settled, whole, jnp.nan)
 
     return jax.vmap(one)(known, fed).astype(narrow)
 
@@ -476,10 +495,11 @@ def _relaxed(circuit: Circuit, held: Float[Array, "samples held"], fed: States) 
 def _unsettled(circuit: Circuit, sample: int) -> str:
     """What to say of voltages that are no numbers."""
     if circuit.linear:
-        sizes = np.asarray(circuit.conductances)
+        sizes, free = np.asarray(circuit.conductances), len(circuit.free)
+        kept = circuit.dtype if free <= DENSE else "float64"
         return (
-            f"conductances must lie within {circuit.dtype}'s digits of each other for voltages to "
-            f"be found, but they go from {sizes.min():.3g} to {sizes.max():.3g}"
+            f"conductances must lie within {kept}'s digits of each other, but they go from "
+            f"{sizes.min():.3g} to {sizes.max():.3g} in a circuit of {free} free nodes"
         )
     return (
         f"voltages must settle within {STEPS} steps, but those of sample {sample} do not; give "
@@ -506,12 +526,14 @@ def _laplace_solve(
 
 
 def _dense(circuit: Circuit, conductances: Float[Array, "edges"]) -> Law:
-    """Solve by a Cholesky factor of the Laplacian of the free nodes."""
-    rows, columns, values = _entries(*circuit._ends, conductances)
+    """Solve by an elimination that never subtracts: every relative digit of an edge counts."""
+    first, second = circuit._ends
     empty = jnp.zeros((circuit.nodes, circuit.nodes), dtype=conductances.dtype)
-    free = np.array(circuit.free)
-    factor = jax.scipy.linalg.cho_factor(empty.at[rows, columns].add(values)[free][:, free])
-    return lambda right: jax.scipy.linalg.cho_solve(factor, right)
+    joined = empty.at[first, second].add(conductances).at[second, first].add(conductances)
+    free, held = np.array(circuit.free), np.array(circuit.held)
+    leaving = jnp.sum(joined[held][:, free], axis=0)
+    reduced = _elimination.reduce(joined[free][:, free], leaving)
+    return lambda right: _elimination.solve(reduced, right)
 
 
 def _sparse(circuit: Circuit, conductances: Float[Array, "edges"]) -> Law:
@@ -521,13 +543,19 @@ def _sparse(circuit: Circuit, conductances: Float[Array, "edges"]) -> Law:
     def solve(edges: Any, known: Any, right: Any) -> np.ndarray:
         first, second = np.asarray(edges).T
         rows, columns, values = _entries(first, second, np.asarray(known, dtype=float))
+        whole = csc_matrix((values, (rows, columns)), shape=size)[free]
         # The matrix is symmetric and diagonally dominant: it needs no pivots.
         factor = splu(
-            csc_matrix((values, (rows, columns)), shape=size)[free][:, free],
+            whole[:, free],
             permc_spec="MMD_AT_PLUS_A",
             diag_pivot_thresh=0.0,
             options={"SymmetricMode": True},
         )
+        # Where all held nodes are at one volt every node is: what is found instead is what the
+        # rounded sums over strong edges have forgotten of weak ones.
+        even = factor.solve(-np.asarray(whole[:, list(circuit.held)].sum(axis=1)).ravel())
+        if not np.abs(even - 1).max() < COARSE:
+            return np.full_like(right, np.nan)
         return factor.solve(np.asarray(right, dtype=float)).astype(right.dtype)
 
     def called(right: Array) -> Array:

@@ -14,10 +14,9 @@ potential $v$ at the sinks spreads back by the transposed equations, to the mean
 particle from here ends, and the slope of an edge is its flow times the difference it bridges,
 $\sum_s x_u (\psi_v - \psi_u)$.
 
-Small graphs invert $A$ by the elimination of Grassmann, Taksar and Heyman, which adds and never
-subtracts: every entry keeps its relative precision, however rarely a loop is left. It needs no
-LAPACK and goes through `jit`, `vmap` and every derivative. Large graphs are solved on the host, by
-the route of `_sparse` that suits them.
+Small graphs invert $A$ by `_elimination`, which adds and never subtracts: every entry keeps its
+relative precision, however rarely a loop is left. Large graphs are solved on the host, by the route
+of `_sparse` that suits them.
 """
 
 from collections.abc import Hashable, Sequence
@@ -36,6 +35,7 @@ from whorl._check import Numbers
 from whorl.geometry import Simplex, block
 from whorl.registry import systems
 from whorl.system import Blocks, Fields, System, Trace
+from whorl.systems._elimination import inverse
 from whorl.systems._sparse import Pattern
 from whorl.systems.layered import Network
 
@@ -432,7 +432,7 @@ class Graph(System):
         whole = jnp.zeros((len(self.nodes), inner), dtype=self.dtype)
         for share, (group, onto, live) in zip(self.splits, self._parts(), strict=True):
             whole = whole.at[onto, group[None, :]].add(jnp.where(live, share, 0.0))
-        return visits(whole[:inner], jnp.sum(whole[inner:], axis=0))
+        return inverse(whole[:inner], jnp.sum(whole[inner:], axis=0))
 
     def _onward(self, kept: Array | None, fed: Flows) -> Flows:
         """The flow that passes each node, for what is fed in at each."""
@@ -536,60 +536,6 @@ def _on_host(graph: Graph, passed: Any, potential: Any) -> np.ndarray:
         moved = ready.solve(row[: wiring.splitting], False)
         row += np.bincount(onto, weight * moved[off], len(wiring.nodes))
     return brought[:, wiring.splitting :]
-
-
-@jax.custom_jvp
-def visits(among: Float[Array, "n n"], leaving: Float[Array, "n"]) -> Float[Array, "n n"]:
-    r"""How often each node is passed, column by column, by a unit that starts at each.
-
-    The inverse of $A = \mathrm{diag}(\text{what leaves}) - \text{among}$, by state reduction: nodes
-    are taken out one by one, and those that are left inherit their connections. Every number is a
-    sum, a product or a quotient of positive ones (Grassmann, Taksar and Heyman, 1985).
-
-    Args:
-        among: Shares between nodes, to and from; the diagonal counts for nothing.
-        leaving: Share of each node that leaves for good.
-
-    Returns:
-        Visits, `(n, n)`.
-
-    Examples:
-        >>> from whorl.systems.graph import visits
-        >>> print(np.round(visits(jnp.array([[0.0, 0.5], [0.5, 0.0]]), jnp.array([0.5, 0.5])), 6))
-        [[1.333333 0.666667]
-         [0.666667 1.333333]]
-    """
-    size = len(leaving)
-    number = jnp.arange(size)
-
-    def without(step: Array, carry: tuple[Array, ...]) -> tuple[Array, ...]:
-        between, out, fed, left = carry
-        k = size - 1 - step
-        down, across = (jnp.where(number < k, line, 0.0) for line in (between[:, k], between[k]))
-        whole = out[k] + jnp.sum(down)
-        down = down / whole
-        return (
-            between + jnp.outer(down, across),
-            out + out[k] / whole * across,
-            fed + jnp.outer(down, fed[k]),
-            left.at[k].set(whole),
-        )
-
-    start = (among, leaving, jnp.eye(size, dtype=among.dtype), jnp.ones_like(leaving))
-    between, _, fed, left = jax.lax.fori_loop(0, size, without, start)
-
-    def again(k: Array, found: Array) -> Array:
-        before = jnp.where(number < k, between[k], 0.0)
-        return found.at[k].set((fed[k] + before @ found) / left[k])
-
-    return jax.lax.fori_loop(0, size, again, jnp.zeros_like(among))
-
-
-@visits.defjvp
-def _moved_visits(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> Any:
-    found, (among, leaving) = visits(*primals), tangents
-    among = among - jnp.diag(jnp.diag(among))
-    return found, found @ (among - jnp.diag(jnp.sum(among, axis=0) + leaving)) @ found
 
 
 # What a graph may be.
