@@ -13,6 +13,7 @@ from whorl.fast.fused import keep
 from whorl.fast.layers import (
     Chooser,
     Groups,
+    Layer,
     Local,
     Rule,
     choose,
@@ -40,36 +41,37 @@ def options(state: Groups, local: Local, rule: Rule, plan: Foresight) -> tuple[A
     """The step and the amount of every action, (actions, lanes)."""
     amounts = rule.omega * plan.amounts[:, None]
 
-    def body(spread: Array, layer: tuple) -> tuple[Array, None]:
-        p, push, b, r = layer
+    def body(spread: Array, p: Layer, told: tuple) -> tuple[Array, None]:
+        push, b, r = told
+        p = p._replace(learner=0)
         swung = amounts[:, None] * r
         both = (width_of(b + sense * swung, push, p, rule.full) for sense in (1.0, -1.0))
         return keep(jnp.maximum(spread, jnp.maximum(*both))), None
 
-    stacks = _turning(state, local)
-    spread, _ = swept(body, jnp.ones_like(amounts), stacks)
+    spread, _ = swept(body, jnp.ones_like(amounts), state, _turning(local))
     native = local.native[:1]
     steps = plan.fractions[:, None] * jnp.where(amounts == 0, native, rule.scale / spread)
     return keep(steps), amounts
 
 
-def _turning(state: Groups, local: Local) -> Groups:
-    """Layers, rates times flows, b and r of the nonreciprocal learner alone."""
-    stacks = zip(state, local.push, local.b, local.r, strict=True)
+def _turning(local: Local) -> Groups:
+    """Rates times flows, b and r of the nonreciprocal learner alone."""
+    stacks = zip(local.push, local.b, local.r, strict=True)
     return [tuple(part[:, :1] for part in stack) for stack in stacks]
 
 
 def landed(state: Groups, local: Local, steps: Array, pushes: Array, rule: Rule) -> Groups:
     """Where every action leads, actions in the place of learners."""
 
-    def body(carry: None, layer: tuple) -> tuple[None, Array]:
-        p, push, b, r = layer
+    def body(carry: None, p: Layer, told: tuple) -> tuple[None, Array]:
+        push, b, r = told
+        p = p._replace(learner=0)
         still = grown(push, steps[:, None] * b, p, rule)
         even, odd = growth(push, pushes[:, None] * r, p, rule)
         raw = keep(still * (even + odd))
         return carry, keep(raw / total(raw, -3)[..., None, :, :])
 
-    return swept(body, None, _turning(state, local))[1]
+    return swept(body, None, state, _turning(local))[1]
 
 
 def chooser(task: Task, rule: Rule, plan: Foresight) -> Chooser:

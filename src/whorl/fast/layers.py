@@ -31,8 +31,8 @@ from jax import Array
 from whorl.fast import exponential
 from whorl.fast.fused import keep, on_cpu
 
-HEAD, TAIL = slice(None, 1), slice(1, None)
 FEW = 16  # samples that are chosen from by selection
+NONE = np.int32(0)  # where slices begin; Python's own integers would take longer to trace
 Groups = list[Any]  # one entry per run of layers of one shape, its arrays with these layers first
 
 
@@ -78,12 +78,42 @@ class Local(NamedTuple):
     kept: Array  # the step that leaves room for a turn of either sense
 
 
-def at(array: Array, index: int, axis: int) -> Array:
+class Layer(NamedTuple):
+    """One layer of a stack, whose rows and columns are read where they lie.
+
+    The compiler fuses what is read up to fifteen times: a layer that is taken out first and summed
+    over sixteen columns would be copied.
+    """
+
+    stack: Array  # (layers, learners, out, in, lanes)
+    number: Any  # which; traced in a loop
+    learner: int | None = None  # all of them where None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the layer, whose axis of learners is missing where one is chosen."""
+        return self.stack.shape[1 if self.learner is None else 2 :]
+
+    def cut(self, axis: int | None = None, index: int = 0) -> Array:
+        """The layer, or one slice of it."""
+        chosen: dict[int, Any] = {0: self.number}
+        if self.learner is not None:
+            chosen[1] = np.int32(self.learner)
+        if axis is not None:
+            chosen[self.stack.ndim + axis] = np.int32(index)
+        sizes = [1 if i in chosen else size for i, size in enumerate(self.stack.shape)]
+        starts = [chosen.get(i, NONE) for i in range(len(sizes))]
+        return jax.lax.squeeze(jax.lax.dynamic_slice(self.stack, starts, sizes), list(chosen))
+
+
+def at(array: Array | Layer, index: int, axis: int) -> Array:
     """One slice; axes count from the end, since learners may or may not come first."""
+    if isinstance(array, Layer):
+        return array.cut(axis, index)
     return jax.lax.index_in_dim(array, index, array.ndim + axis, keepdims=False)
 
 
-def entries(array: Array, axis: int) -> list[Array]:
+def entries(array: Array | Layer, axis: int) -> list[Array]:
     """All slices along one axis."""
     return [at(array, index, axis) for index in range(array.shape[axis])]
 
@@ -93,7 +123,7 @@ def total(array: Array, axis: int, by: Callable[[Array, Array], Array] = add) ->
     return reduce(by, entries(array, axis))
 
 
-def acted(matrix: Array, vector: Array) -> Array:
+def acted(matrix: Array | Layer, vector: Array) -> Array:
     """Matrices (..., out, in, lanes) on vectors (..., in, lanes)."""
     return reduce(
         add,
@@ -101,7 +131,7 @@ def acted(matrix: Array, vector: Array) -> Array:
     )
 
 
-def product(one: Array, other: Array) -> Array:
+def product(one: Array | Layer, other: Array) -> Array:
     """Matrices (..., a, b, lanes) times matrices (..., b, c, lanes)."""
     return reduce(
         add,
@@ -112,7 +142,7 @@ def product(one: Array, other: Array) -> Array:
     )
 
 
-def product_transposed(one: Array, other: Array) -> Array:
+def product_transposed(one: Array, other: Array | Layer) -> Array:
     """Matrices (..., a, b, lanes) times transposed matrices (..., c, b, lanes)."""
     return reduce(
         add,
@@ -121,11 +151,6 @@ def product_transposed(one: Array, other: Array) -> Array:
             for j, column in enumerate(entries(one, -2))
         ),
     )
-
-
-def reduced(layer: Array) -> Array:
-    """A layer on vectors that sum to zero, all but the last of their entries."""
-    return layer[..., :-1, :-1, :] - layer[..., :-1, -1:, :]
 
 
 def grounded(head: Array) -> Array:
@@ -150,22 +175,70 @@ def ungrouped(stacks: Sequence[Array]) -> list[Array]:
 
 
 def swept(
-    body: Callable[[Any, Any], tuple[Any, Any]], carry: Any, stacks: Groups, reverse: bool = False
+    body: Callable[[Any, Layer, Any], tuple[Any, Any]],
+    carry: Any,
+    layers: Groups,
+    more: Groups,
+    reverse: bool = False,
+    skipped: int = 0,
 ) -> tuple[Any, Groups]:
-    """`jax.lax.scan` over the layers of all groups."""
+    """`jax.lax.scan` over the layers of all groups but the first `skipped`, with what is told of
+    each besides.
+    """
     made = []
-    for stack in stacks[::-1] if reverse else stacks:
-        if jax.tree.leaves(stack)[0].shape[0] > 1:
+    listed = list(zip(layers, more, [skipped] + [0] * len(layers), strict=False))
+    for stack, known, first in listed[::-1] if reverse else listed:
+        rest = jax.tree.map(lambda a, first=first: a[first:], known)
+        if stack.shape[0] - first > 1:
+
+            def step(carry: Any, now: tuple, stack: Array = stack) -> tuple[Any, Any]:
+                return body(carry, Layer(stack, now[0]), now[1])
+
+            numbers = jnp.arange(first, stack.shape[0], dtype=jnp.int32)
             # On a device a loop over few layers costs more than a longer program.
-            carry, out = jax.lax.scan(body, carry, stack, reverse=reverse, unroll=not on_cpu())
-        else:
-            carry, out = body(carry, jax.tree.map(lambda a: a[0], stack))
+            carry, out = jax.lax.scan(
+                step, carry, (numbers, rest), reverse=reverse, unroll=not on_cpu()
+            )
+        elif stack.shape[0] > first:
+            told = jax.tree.map(lambda a: a[0], rest)
+            carry, out = body(carry, Layer(stack, np.int32(first)), told)
             out = jax.tree.map(lambda a: a[None], out)
+        else:
+            continue
         made.append(out)
     return carry, made[::-1] if reverse else made
 
 
-def apart(layer: Array, inner: Array) -> tuple[Array, Array]:
+def rewritten(
+    body: Callable[[Any, Layer, Any], tuple[Any, tuple[Array, ...]]],
+    carry: Any,
+    layers: Groups,
+    more: Groups,
+) -> tuple[Any, Groups]:
+    """`swept` with a new layer for every learner, each written where the old one stood."""
+    made = []
+    for stack, known in zip(layers, more, strict=True):
+
+        def step(carry: tuple, now: tuple) -> tuple[tuple, None]:
+            (carry, stack), (number, told) = carry, now
+            carry, after = body(carry, Layer(stack, number), told)
+            for learner, layer in enumerate(after):
+                where = (number, np.int32(learner), *[NONE] * layer.ndim)
+                stack = jax.lax.dynamic_update_slice(stack, layer[None, None], where)
+            return (carry, stack), None
+
+        if stack.shape[0] == 1:  # widths in and out may differ, which no loop takes
+            (carry, stack), _ = step((carry, stack), (NONE, jax.tree.map(lambda a: a[0], known)))
+        else:
+            numbers = jnp.arange(stack.shape[0], dtype=jnp.int32)
+            (carry, stack), _ = jax.lax.scan(
+                step, (carry, stack), (numbers, known), unroll=not on_cpu()
+            )
+        made.append(stack)
+    return carry, made
+
+
+def apart(layer: Layer, inner: Array) -> tuple[Array, Array]:
     """P times `inner` without its diagonal, and what its rows sum to."""
     itself = np.eye(layer.shape[-3], dtype=bool)[:, :, None]
     off = keep(jnp.where(itself, 0.0, product(layer, inner)))
@@ -177,38 +250,38 @@ def forward(
 ) -> tuple[Array, Array | None, Groups]:
     """Predictions, the response K, and per layer the flow into it and its rate times flow."""
 
-    def body(carry: tuple, layer: tuple) -> tuple[tuple, tuple]:
-        (flow, k), (p, rate) = carry, layer
+    def body(carry: tuple, p: Layer, rate: Array | None) -> tuple[tuple, tuple]:
+        flow, k = carry
         push = flow if rate is None else rate * flow
         if needed:
             weight = push * flow
             # The diagonal of K is minus the sum of its row, and meets that of diag(d) here.
             inner = (weight if k is None else k[1] + weight)[..., :, None, :]
-            inner = -inner * jnp.swapaxes(p, -3, -2)
+            inner = -inner * jnp.swapaxes(p.cut(), -3, -2)
             if k is not None:
                 inner = inner + product_transposed(k[0], p)
             k = apart(p, keep(inner))
         return (keep(acted(p, flow)), k), (flow, push)
 
     # No response reaches the first layer, so that it stands before the loop.
-    first, *others = zip(layers, rates, strict=True)
-    alone, rest = (jax.tree.map(lambda a, part=part: a[part], first) for part in (HEAD, TAIL))
-    looped = [rest] if layers[0].shape[0] > 1 else []
-    (flow, k), (seen, *behind) = swept(body, (x, None), [alone, *looped, *others])
-    for _ in looped:
-        seen = jax.tree.map(lambda *parts: jnp.concatenate(parts), seen, behind.pop(0))
+    given = jax.tree.map(lambda rate: rate[0], rates[0])
+    carry, alone = body((x, None), Layer(layers[0], NONE), given)
+    (flow, k), seen = swept(body, carry, layers, rates, skipped=1)
+    alone = jax.tree.map(lambda a: a[None], alone)
+    if layers[0].shape[0] > 1:
+        alone = jax.tree.map(lambda *parts: jnp.concatenate(parts), alone, seen.pop(0))
     if k is not None:
         itself = np.eye(k[0].shape[-2], dtype=bool)[:-1, :-1, None]
         k = jnp.where(itself, -k[1][..., :-1, None, :], k[0][..., :-1, :-1, :])
-    return flow, k, [seen, *behind]
+    return flow, k, [alone, *seen]
 
 
-def width_of(fields: Array, push: Array, layer: Array, full: bool) -> Array:
+def width_of(fields: Array, push: Array, layer: Layer, full: bool) -> Array:
     """The largest range of a score within a column."""
     if full:
         extent = total(fields, -2, jnp.maximum) - total(fields, -2, jnp.minimum)
         return extent * total(push, -2, jnp.maximum)
-    inside = layer > 0
+    inside = layer.cut() > 0
     top = total(jnp.where(inside, fields[..., :, None, :], -jnp.inf), -3, jnp.maximum)
     low = total(jnp.where(inside, fields[..., :, None, :], jnp.inf), -3, jnp.minimum)
     return total(push * (top - low), -2, jnp.maximum)
@@ -238,8 +311,8 @@ def measure(layers: Groups, rates: Groups, x: Array, y: Array, rule: Rule) -> Lo
     fields = keep(jnp.stack(wanted))
     one = jnp.ones_like(out[..., 0, :])
 
-    def body(carry: tuple, layer: tuple) -> tuple[tuple, Array]:
-        (below, native, kept), (p, (_, push)) = carry, layer
+    def body(carry: tuple, p: Layer, told: tuple) -> tuple[tuple, Array]:
+        (below, native, kept), (_, push) = carry, told
         here = keep(grounded(below))
         b = here[0]
         native = jnp.maximum(native, width_of(b, push, p, rule.full))
@@ -248,15 +321,17 @@ def measure(layers: Groups, rates: Groups, x: Array, y: Array, rule: Rule) -> Lo
             kept = reduce(
                 jnp.maximum, (width_of(field, push, p, rule.full) for field in (b + r, b - r)), kept
             )
-        a = reduced(p)
+        # On fields that sum to zero: columns of a layer count from its last one.
         below = reduce(
-            add, (at(below, i, -2)[..., None, :] * at(a, i, -3) for i in range(a.shape[-3]))
+            add,
+            (
+                at(below, i, -2)[..., None, :] * (row[..., :-1, :] - row[..., -1:, :])
+                for i, row in enumerate(entries(p, -3)[:-1])
+            ),
         )
         return keep((below, native, kept)), here
 
-    (_, native, kept), at_layers = swept(
-        body, (fields, one, one), list(zip(layers, seen, strict=True)), reverse=True
-    )
+    (_, native, kept), at_layers = swept(body, (fields, one, one), layers, seen, reverse=True)
     flow, push = ([part[i] for part in seen] for i in (0, 1))
     b, r, residual = ([part[:, min(i, len(wanted) - 1)] for part in at_layers] for i in (0, 1, 2))
     native = keep(rule.scale / native)
@@ -265,44 +340,56 @@ def measure(layers: Groups, rates: Groups, x: Array, y: Array, rule: Rule) -> Lo
 
 def bending(layers: Groups, local: Local) -> Array:
     """The bending less the squared displacement of the selected sample, positive where turning pays
-    (Eqs. 23, 27, B1, B2).
+    (Eqs. 23, 27, B1, B2), of the first learner.
     """
 
-    def averaged(p: Array, field: Array) -> Array:
-        return total(p * field[..., :, None, :], -3)
+    def body(carry: tuple, both: Layer, told: tuple) -> tuple[tuple, None]:
+        (value, first), (flow, push, q, f) = carry, told
+        p = both._replace(learner=0)
+        rows, columns = entries(p, -3), entries(p, -2)
 
-    def body(carry: tuple, layer: tuple) -> tuple[tuple, None]:
-        (value, first), (p, flow, push, q, f) = carry, layer
-        means = keep((averaged(p, q), averaged(p, f)))
+        def averaged(field: Array) -> Array:
+            return reduce(add, (row * at(field, i, -2)[None] for i, row in enumerate(rows)))
+
+        means = keep((averaged(q), averaged(f)))
         # Not kept: each sum below reads the layer once and makes these anew.
         apart, slope = (
-            field[..., :, None, :] - mean[..., None, :, :]
+            [at(field, i, -2)[None] - mean for i in range(len(rows))]
             for field, mean in zip((q, f), means, strict=True)
         )
-        moving = p * apart
-        bend = total(moving * apart * slope, -3) * push * push
-        value = value + total(flow * bend, -2)
+        moving = [row * away for row, away in zip(rows, apart, strict=True)]
+        steep = [part * tilt for part, tilt in zip(moving, slope, strict=True)]
+        bent = (part * away * tilt for part, away, tilt in zip(moving, apart, slope, strict=True))
+        value = value + total(flow * (reduce(add, bent) * push * push), -2)
         # What the scores still average to is the error of the average: near a vertex all of it.
-        left = keep(total(moving, -3) * push * flow)
-        moved = acted(moving, keep(push * flow)) - acted(p, left)
-        tilt = total(moving * slope, -3) * push
-        value = value + 2 * total(first * tilt, -2)
-        if p.shape[-2] > 1:
-            a = p[..., :, :-1, :] - p[..., :, -1:, :]
-            moved = moved + acted(a, first[..., :-1, :])
+        left = keep(reduce(add, moving) * push * flow)
+        share = keep(push * flow)
+        along = (
+            column * (q - at(means[0], j, -2)[None]) * at(share, j, -2)[None]
+            for j, column in enumerate(columns)
+        )
+        moved = reduce(add, along) - acted(p, left)
+        value = value + 2 * total(first * (reduce(add, steep) * push), -2)
+        if len(columns) > 1:
+            onward = (
+                (column - columns[-1]) * at(first, j, -2)[None]
+                for j, column in enumerate(columns[:-1])
+            )
+            moved = moved + reduce(add, onward)
         return keep((value, moved)), None
 
-    stacks = list(zip(layers, local.flow, local.push, local.r, local.residual, strict=True))
+    stacks = list(zip(local.flow, local.push, local.r, local.residual, strict=True))
     none = jnp.zeros_like(local.native)
-    (value, moved), _ = swept(body, (none, jnp.zeros_like(local.flow[0][0])), stacks)
+    start = (none, jnp.zeros_like(local.flow[0][0]))
+    (value, moved), _ = swept(body, start, layers, stacks)
     return value - total(moved * moved, -2)
 
 
-def growth(push: Array, field: Array, layer: Array, rule: Rule) -> tuple[Array, Array]:
+def growth(push: Array, field: Array, layer: Layer, rule: Rule) -> tuple[Array, Array]:
     """Cosh and sinh of the exponents of a step along a potential that contains its size."""
     apart = field[..., :, None, :]
     if not rule.full:  # the last entry may lie outside the support of a column
-        inside = layer > 0
+        inside = layer.cut() > 0
         top = total(jnp.where(inside, apart, -jnp.inf), -3, jnp.maximum)
         apart = jnp.where(inside, apart - top[..., None, :, :], 0.0)
     exponent = push[..., None, :, :] * apart
@@ -312,10 +399,10 @@ def growth(push: Array, field: Array, layer: Array, rule: Rule) -> tuple[Array, 
     return (up + down) / 2, (up - down) / 2
 
 
-def grown(push: Array, field: Array, layer: Array, rule: Rule) -> Array:
+def grown(push: Array, field: Array, layer: Layer, rule: Rule) -> Array:
     """A layer after a step, its columns not yet divided by their sums."""
     even, odd = growth(push, field, layer, rule)
-    return keep(layer * (even + odd))
+    return keep(layer.cut() * (even + odd))
 
 
 def carried(layer: Array, inverse: Array, samples: Array) -> Array:
@@ -333,11 +420,11 @@ def missed(samples: Array, targets: Array) -> Array:
 def loss(layers: Groups, data: tuple[Array, Array]) -> Array:
     """Half the mean squared residual of a network, less what no network changes."""
 
-    def body(samples: Array, layer: Array) -> tuple[Array, None]:
+    def body(samples: Array, layer: Layer, _: None) -> tuple[Array, None]:
         return keep(product_transposed(samples, layer)), None
 
     inputs = jnp.broadcast_to(data[0], (*layers[0].shape[1:-3], *data[0].shape))
-    return missed(swept(body, inputs, layers)[0], data[1])
+    return missed(swept(body, inputs, layers, [None] * len(layers))[0], data[1])
 
 
 def act(
@@ -352,28 +439,26 @@ def act(
     """Both learners after their update; losses taken, opposite, straight, own and native."""
     push_by = keep(amount * turn * step)
     kinds = 3 if rule.turns else 1
-    inputs = data[0]
-    start = (
-        jnp.broadcast_to(inputs, (2, *inputs.shape)),
-        jnp.broadcast_to(inputs, (kinds, *inputs.shape)),
-    )
 
-    def body(carry: tuple, layer: tuple) -> tuple[tuple, Array]:
-        (own, tried), (p, push, b, r) = carry, layer
-        native = grown(push, local.native[:, None] * b, p, rule)
-        first, flow = p[0], push[0]
+    def body(carry: tuple, both: Layer, told: tuple) -> tuple[tuple, tuple[Array, Array]]:
+        (own, tried), (push, b, r) = carry, told
+        native = grown(push, local.native[:, None] * b, both, rule)
+        first, flow = both._replace(learner=0), push[0]
         still = grown(flow, step * b[0], first, rule)
-        ends = still[None]
+        ends = [still]
         if rule.turns:
             even, odd = keep(growth(flow, push_by * r[0], first, rule))
-            ends = keep(jnp.stack([still * (even + odd), still * (even - odd), still]))
-        under, above = keep((1.0 / total(native, -3), 1.0 / total(ends, -3)))
-        after = jnp.stack([ends[0] * above[0], native[1] * under[1]])
-        return (carried(native, under, own), carried(ends, above, tried)), keep(after)
+            ends = [*keep((still * (even + odd), still * (even - odd))), still]
+        under, above = keep((1.0 / total(native, -3), [1.0 / total(end, -3) for end in ends]))
+        after = (ends[0] * above[0], native[1] * under[1])
+        tried = [carried(*parts) for parts in zip(ends, above, tried, strict=True)]
+        return (carried(native, under, own), tried), after
 
-    stacks = list(zip(layers, local.push, local.b, local.r, strict=True))
-    (own, tried), after = swept(body, start, stacks)
-    (self_native, native), losses = keep((missed(own, data[1]), missed(tried, data[1])))
+    stacks = list(zip(local.push, local.b, local.r, strict=True))
+    start = (jnp.broadcast_to(data[0], (2, *data[0].shape)), [data[0]] * kinds)
+    (own, tried), after = rewritten(body, start, layers, stacks)
+    self_native, native = keep(missed(own, data[1]))
+    losses = keep([missed(samples, data[1]) for samples in tried])
     return after, [losses[0], losses[min(1, kinds - 1)], losses[kinds - 1], self_native, native]
 
 
@@ -387,9 +472,8 @@ def decide(layers: Groups, local: Local, rule: Rule) -> tuple[Array, Array]:
         return kept, rule.omega + none
     if rule.gate == "never":
         return (kept if rule.policy == "step_matched" else native), none
-    first, *own = ([part[:, 0] for part in parts] for parts in (layers, *local[:5]))
-    alone = Local._make([*own, native, kept])
-    is_open = bending(first, alone) > 0
+    own = ([part[:, 0] for part in parts] for parts in local[:5])
+    is_open = bending(layers, Local._make([*own, native, kept])) > 0
     step = kept if rule.policy == "step_matched" else jnp.where(is_open, kept, native)
     return step, jnp.where(is_open, rule.omega, none)
 
@@ -398,12 +482,12 @@ def native_step(state: Groups, rates: Groups, x: Array, y: Array, rule: Rule) ->
     """Learners after one update without a turn."""
     local = measure(state, rates, x, y, rule._replace(policy="native"))
 
-    def body(carry: None, layer: tuple) -> tuple[None, Array]:
-        p, push, b = layer
+    def body(carry: None, p: Layer, told: tuple) -> tuple[None, Array]:
+        push, b = told
         raw = grown(push, local.native[:, None] * b, p, rule)
         return carry, keep(raw / total(raw, -3)[..., None, :, :])
 
-    return swept(body, None, list(zip(state, local.push, local.b, strict=True)))[1]
+    return swept(body, None, state, list(zip(local.push, local.b, strict=True)))[1]
 
 
 def compress(inputs: Array, targets: Array) -> tuple[tuple[Array, Array], Array]:

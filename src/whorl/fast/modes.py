@@ -20,14 +20,20 @@ SWEEPS = 15  # of Jacobi's rotations at most; six or seven do for sizes up to si
 def solved(matrix: Array, given: Array) -> Array:
     """Solve with a positive definite matrix for right sides (kinds, ..., size, lanes).
 
-    Gauss' elimination, which needs no choice of pivots here; what is left shrinks with every pivot.
+    Gauss' elimination in Crout's order, which needs no choice of pivots here. Column and row of a
+    pivot are made when their turn comes, each from all that came before, and nothing else is
+    written: what is left of a matrix would otherwise go through memory once per pivot.
     """
     table = keep(jnp.concatenate([matrix, jnp.moveaxis(given, 0, -2)], -2))
-    rows, found = [], []
-    for _ in range(matrix.shape[-2]):
-        row = _once(table[..., :1, 1:, :] / table[..., :1, :1, :])
-        rows.append(row[..., 0, :, :])
-        table = _once(table[..., 1:, 1:, :] - table[..., 1:, :1, :] * row)
+    columns, rows, found = [], [], []
+    for k in range(matrix.shape[-2]):
+        column, row = table[..., k:, k, :], table[..., k, k + 1 :, :]
+        for j, (left, above) in enumerate(zip(columns, rows, strict=True), 1):
+            place = k - j  # column and row of a pivot begin with it and behind it
+            column = column - left[..., place + 1 :, :] * above[..., place : place + 1, :]
+            row = row - left[..., place + 1 : place + 2, :] * above[..., place + 1 :, :]
+        columns.append(_once(column))
+        rows.append(_once(row / columns[-1][..., :1, :]))
     for row in rows[::-1]:
         known = (row[..., i : i + 1, :] * one for i, one in enumerate(found))
         right = row[..., len(found) :, :]

@@ -16,7 +16,7 @@ from whorl.fast import ahead, fused, lanes, layers, rollout
 
 BLOCK = 64  # pairs that walk together through the caches of one core
 ALIGNED = 64  # bytes
-LANES = ((4, 64), (8, 32), (np.inf, 16))  # the same for layers up to a width
+LANES = ((4, 64), (8, 32), (12, 16), (np.inf, 8))  # the same for layers up to a width
 
 
 @functools.cache
