@@ -372,7 +372,6 @@ def test_one_direction_is_not_turned():
         (lambda: wh.gyrating(np.eye(3)).matrix(ONE), r"shape \(2, 2\) of the reduced response"),
         (lambda: wh.critical().matrix(JOINT), "critical must act on one sample, but there are"),
         (lambda: wh.critical().matrix(LONE), "at least 2 directions, but 2 outputs have one"),
-        (lambda: wh.rate_bounds(NET), "response must be a Response, but it is"),
         (lambda: wh.rate_bounds(ONE, -1.0), "gain must be greater than 0, but it is -1"),
         (lambda: schedule.flipping_turns(3, 1.5, 0), "frequency must be at most 1, but it is 1.5"),
         (lambda: schedule.constant_turns(3, 2), r"turn must be \+1 or -1, but it is 2"),
