@@ -20,6 +20,7 @@ TASK = wh.Task.random(3, 3, seed=4)
 INPUTS, TARGETS = np.asarray(TASK.inputs), np.asarray(TASK.targets)
 NET = wh.Network.random((3, 3, 3), seed=5, floor=0.1)
 ONE, JOINT = wh.response(NET, INPUTS, selected=1), wh.response(NET, INPUTS)
+LONE = wh.response(wh.Network.random((3, 2), seed=0), INPUTS[:1])
 SPECTRA = {
     "pair": [0.22, 0.05],
     "table": [0.41, 0.23, 0.13, 0.07, 0.04, 0.01],
@@ -358,8 +359,8 @@ def test_laws_under_budgets_learn_and_are_made_under_jit():
 
 
 def test_one_direction_is_not_turned():
-    pair = wh.Network.random((3, 2), seed=0)
-    np.testing.assert_allclose(wh.geometric().matrix(wh.response(pair, INPUTS[:1])), [[1.0]])
+    np.testing.assert_allclose(wh.geometric().matrix(LONE), [[1.0]])
+    assert str(wh.rate_bounds(LONE)).startswith("1 direction relaxes at a rate of at most")
 
 
 @pytest.mark.parametrize(
@@ -373,10 +374,11 @@ def test_one_direction_is_not_turned():
         (lambda: wh.gyrating(np.ones((2, 3))), "symmetric must be square"),
         (lambda: wh.gyrating(wh.rotational()), "symmetric must be a spectral law"),
         (lambda: wh.gyrating(np.eye(3)).matrix(ONE), r"shape \(2, 2\) of the reduced response"),
-        (lambda: wh.critical().matrix(JOINT), "critical must act on one sample"),
+        (lambda: wh.critical().matrix(JOINT), "critical must act on one sample, but there are"),
+        (lambda: wh.critical().matrix(LONE), "at least 2 directions, but 2 outputs have one"),
         (lambda: wh.rate_bounds(ONE, -1.0), "gain must be greater than 0, but it is -1"),
         (lambda: schedule.flipping_turns(3, 1.5, 0), "frequency must be at most 1, but it is 1.5"),
-        (lambda: schedule.constant_turns(3, 2), r"turns must be \+1 or -1, but entry 0 is 2"),
+        (lambda: schedule.constant_turns(3, 2), r"turn must be \+1 or -1, but it is 2"),
         (lambda: wh.curvature(NET, INPUTS, TARGETS, law=wh.direct()), "has to name a turn"),
     ],
 )

@@ -102,11 +102,15 @@ class Critical(Geometric):
         return self._sensed(cosine * jnp.eye(2, dtype=skew.dtype) + sine * skew)
 
     def check(self, response: Response) -> None:
-        if response.samples != 1 or response.directions < 2:
+        if response.samples != 1:
             raise ValueError(
-                "critical must act on one sample of at least 2 directions, but there are "
-                f"{response.samples} samples and {response.directions} directions: select a "
+                f"critical must act on one sample, but there are {response.samples}: select a "
                 "sample, or use geometric or paired for several"
+            )
+        if response.directions < 2:
+            raise ValueError(
+                "critical must act on at least 2 directions, but 2 outputs have one, which has no "
+                "other to turn into"
             )
 
 
@@ -184,8 +188,9 @@ class RateBounds(Shown, eqx.Module):
         return self.turning / self.reciprocal
 
     def __str__(self) -> str:
+        many = "1 direction relaxes" if self.rank == 1 else f"{self.rank} directions relax"
         return (
-            f"{self.rank} directions relax at a rate of at most {float(self.reciprocal):.4g} under "
+            f"{many} at a rate of at most {float(self.reciprocal):.4g} under "
             f"a symmetric law, {float(self.turning):.4g} under any law of the same gain "
             f"({float(self.factor):.3g} times as fast), and {float(self.gyrating):.4g} where a "
             "skew part of the loop is free"
@@ -204,7 +209,8 @@ def rate_bounds(response: Response, gain: ArrayLike = 1.0, *, tol: float = 1e-10
         The three rates, per unit time.
 
     Raises:
-        ValueError: Where nothing can be moved, or the adjoint is not matched.
+        ValueError: Where nothing can be moved, the adjoint is not matched, or what is given is no
+            response.
 
     Examples:
         >>> K = wh.response(net, x, selected=0)
@@ -212,6 +218,8 @@ def rate_bounds(response: Response, gain: ArrayLike = 1.0, *, tol: float = 1e-10
         >>> bool(np.isclose(loop.eigenvalues.real.min(), wh.rate_bounds(K).turning, rtol=1e-6))
         True
     """
+    if not isinstance(response, Response):
+        raise ValueError(f"response must be a Response, but it is {_check.shown(response)}")
     need_matched(response, "rate_bounds")
     need_directions(response)
     size = _check.scalar("gain", gain, above=0.0)

@@ -15,12 +15,14 @@ def stream(seed: int, *key: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
 
 
-def task(seed: int, family: int, concentration: float) -> tuple[Array, Array]:
-    """Inputs and targets `(6, 3)` of a family."""
-    rng = stream(seed, family, 0)
-    mixtures = rng.dirichlet(np.ones(3), 3)
-    teacher = rng.dirichlet(np.full(3, concentration), 3)
-    inputs = np.concatenate([np.eye(3), mixtures])
+def task(
+    seed: int, family: int, concentration: float, width: int = 3, key: tuple[int, ...] = ()
+) -> tuple[Array, Array]:
+    """Inputs and targets `(width + 3, width)` of a family; `key` is that of a wide arm."""
+    rng = stream(seed, family, *key, 0)
+    mixtures = rng.dirichlet(np.ones(width), 3)
+    teacher = rng.dirichlet(np.full(width, concentration), width)
+    inputs = np.concatenate([np.eye(width), mixtures])
     return inputs, np.einsum("si,io->so", inputs, teacher)
 
 
@@ -31,10 +33,10 @@ def tasks(seed: int, families: int, concentration: float) -> tuple[Array, Array]
 
 
 def dirichlet_layers(
-    seed: int, family: int, depth: int, concentration: float, floor: float
+    seed: int, family: int, depth: int, concentration: float, floor: float, key: int = 1
 ) -> Array:
     """Layers `(depth, row, column)` of the Dirichlet kind: the i-th row drawn is column i."""
-    rows = stream(seed, family, 1, depth).dirichlet(np.full(3, concentration), (depth, 3))
+    rows = stream(seed, family, key, depth).dirichlet(np.full(3, concentration), (depth, 3))
     return np.swapaxes((1 - floor) * rows + floor / 3, 1, 2)
 
 

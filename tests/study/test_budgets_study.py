@@ -257,7 +257,7 @@ def test_the_auditor_finds_nothing_wrong_and_a_changed_value_in_every_table(fold
             assert any(column in one or "statistic" in one for one in failed), (table, column)
 
 
-def test_a_row_may_be_off_by_as_much_as_its_furthest_twin_and_no_more():
+def test_a_row_may_be_off_by_four_times_as_much_as_its_furthest_twin_and_no_more():
     ours = np.array([[0.5, 0.5, 0.5, np.nan], [0.0, 1e-6, 0.1, np.nan]])  # values, distances
 
     def refused_rows(*moved):
@@ -265,8 +265,8 @@ def test_a_row_may_be_off_by_as_much_as_its_furthest_twin_and_no_more():
         judge = auditor._close(stored, [ours])
         return np.flatnonzero(judge.errors(stored) > judge.tolerance).tolist()
 
-    assert refused_rows(4e-12, 0.9e-6, 0.3, 0.3) == []
-    assert refused_rows(2e-11, 1.1e-6, 0.3, 0.3) == [0, 1]
+    assert refused_rows(4e-12, 3.6e-6, 0.3, 0.3) == []
+    assert refused_rows(2e-11, 4.4e-6, 0.3, 0.3) == [0, 1]
     # What nobody can judge, or nobody follows, must be possible.
     assert refused_rows(0.0, 0.0, 0.6, -0.6) == [2, 3]
 
@@ -294,10 +294,11 @@ def test_twins_of_a_learner_whose_weak_modes_are_round_off_part_as_other_program
     assert 1e-7 < abs(other - loss) / loss < apart / loss < 1e-2
     # Nudges of weights alone leave weak modes as they are, and find a fraction of it.
     with monkeypatch.context() as patch:
-        patch.setattr(auditor.Walk, "_waves", lambda *_, waves=auditor.Walk._waves: [
-            0 * one if one.shape[1] == 6 else one for one in waves(*_)
-        ])  # fmt: skip
-        assert auditor._apart(auditor.follow(crowd, [60])[0][0])[1] < apart / 10
+        plain_waves = auditor.waves
+        patch.setattr(
+            auditor, "waves", lambda at, place, size: (size != 6) * plain_waves(at, place, size)
+        )
+        assert auditor._apart(auditor.follow(crowd, [60])[0][0])[1] < apart / 3
 
 
 def test_a_learner_that_forgets_its_round_off_is_judged_closely():

@@ -100,7 +100,9 @@ def flipping_turns(
         raise ValueError(f"frequency must be at most 1, but it is {frequency:g}")
     drawn = _construct.generator(seed).uniform(size=_check.count("updates", updates))
     flips = np.where(drawn < frequency, -1, 1)
-    flips[0] = checked_turns([turn], 1)[0]
+    if turn not in (1, -1):
+        raise ValueError(f"turn must be +1 or -1, but it is {_check.shown(turn)}")
+    flips[0] = turn
     return np.cumprod(flips).astype(np.int32)
 
 

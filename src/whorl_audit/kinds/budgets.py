@@ -49,8 +49,9 @@ CYCLE = 8
 TRIED = 8  # trials whose frozen measures are taken again
 FEW = 2  # trials that are followed to the end
 SHORT = 60  # updates for which all are
-NUDGE = 1e-14  # of twins at every update, some fifty roundings: how far they part is allowed
-TWINS = ((1.0, 0.0), (-1.0, 0.0), (1.0, 1.0), (-1.0, 1.0))  # side and phase of their nudges
+NUDGE = 1e-14  # of twins at every update: some fifty roundings, as many as sums and rotations make
+TWINS = 4  # one of them may be close by chance, and hardly all of them
+ROOM = 4.0  # what is allowed, in units of the distance of the furthest twin
 SHARE = 1e-2  # of a value: where twins part by more, nobody can judge it
 NOTHING = 1e-24  # a loss at which twins, whose nudges never end, may part as they like
 LONG = np.longdouble
@@ -247,9 +248,8 @@ def work(p: Parameters) -> Iterator[tuple[str, int, int]]:
 
 def _layers(p: Parameters, population: str, trial: int, depth: int) -> Array:
     if population == "structural":
-        rng, floor = draws.stream(p["seed"], trial, 10, depth), p["structural_floor"]
-        drawn = rng.dirichlet(np.full(3, p["spread"]), (depth, 3))
-        return np.swapaxes((1 - floor) * drawn + floor / 3, 1, 2)
+        given = p["spread"], p["structural_floor"]
+        return draws.dirichlet_layers(p["seed"], trial, depth, *given, key=10)
     beta = float(population.removeprefix("beta_"))
     return draws.softmax_layers(p["seed"], trial, depth, beta, p["floor"])
 
@@ -618,6 +618,11 @@ class Crowd:
         return self.p["wide"] if self.setting == "wide" else 3
 
     @property
+    def key(self) -> tuple[int, ...]:
+        """What the streams of the wide arm begin with."""
+        return (15,) if self.setting == "wide" else ()
+
+    @property
     def directions(self) -> int:
         """Directions of the samples that are shown together."""
         return SHOWN[self.setting] * (self.width - 1)
@@ -630,12 +635,11 @@ class Crowd:
 
     def start(self) -> list[Array]:
         """The first layers."""
-        p, width, keys_ = self.p, self.width, (1, self.depth)
-        keys_ = keys_ if width == 3 else (15, *keys_)
+        p, keys_ = self.p, (*self.key, 1, self.depth)
         states = list(zip(self.rows["trial"].tolist(), self.rows["beta"].tolist(), strict=True))
         made = {
             (trial, beta): draws.softmax(
-                draws.stream(p["seed"], trial, *keys_), self.depth, width, beta, p["floor"]
+                draws.stream(p["seed"], trial, *keys_), self.depth, self.width, beta, p["floor"]
             )
             for trial, beta in set(states)
         }
@@ -643,25 +647,16 @@ class Crowd:
 
     def data(self, updates: int) -> tuple[Array, Array, Whole]:
         """Inputs, targets and order."""
-        p, width = self.p, self.width
-        samples = width + 3
-        epochs = -(-updates // samples)
-        if width == 3:
-            tasks = [self.each(lambda t, s=s: draws.task(p["seed"], t, p["concentration"])[s])
-                     for s in (0, 1)]  # fmt: skip
-            if self.setting == "joint":
-                return tasks[0][:, :3], tasks[1][:, :3], np.zeros((len(tasks[0]), updates), int)
-            order = self.each(lambda t: draws.order(draws.stream(p["seed"], t, 2), epochs, samples))
-            return tasks[0], tasks[1], order[:, :updates]
+        p, key, samples = self.p, self.key, self.width + 3
+        given, epochs = (p["concentration"], self.width, key), -(-updates // samples)
+        x, y = (self.each(lambda t, s=s: draws.task(p["seed"], t, *given)[s]) for s in (0, 1))
+        if self.setting == "joint":
+            return x[:, :3], y[:, :3], np.zeros((len(x), updates), int)
 
-        def wide(trial: int) -> tuple[Array, Array]:
-            rng = draws.stream(p["seed"], trial, 15, 0)
-            inputs = np.concatenate([np.eye(width), rng.dirichlet(np.ones(width), 3)])
-            return inputs, inputs @ rng.dirichlet(np.full(width, p["concentration"]), width)
+        def order(trial: int) -> Whole:
+            return draws.order(draws.stream(p["seed"], trial, *key, 2), epochs, samples)
 
-        order = self.each(lambda t: draws.order(draws.stream(p["seed"], t, 15, 2), epochs, samples))
-        x, y = (self.each(lambda t, s=s: wide(t)[s]) for s in (0, 1))
-        return x, y, order[:, :updates]
+        return x, y, self.each(order)[:, :updates]
 
     def senses(self, updates: int) -> Array:
         """Which way every learner turns at every update."""
@@ -765,17 +760,20 @@ def _chebyshev(crowd: Crowd, layers: list[Array], inputs: Array) -> Array:
     return points.min(axis=1)[:, None] / points
 
 
+def waves(update: int, place: int, size: int) -> Array:
+    """What the twins are nudged by at an update, in one of the places, `(twins, 1, size, size)`."""
+    twin = np.arange(1, 1 + TWINS)[:, None]
+    angles = twin * (np.arange(size**2) + 1.7 * place) + twin**2 * 2.3 * update
+    return NUDGE * np.cos(angles).reshape(TWINS, 1, size, size)
+
+
 class Walk:
     """Learners on their way, update by update."""
 
     def __init__(self, crowd: Crowd, last: int) -> None:
         self.crowd, self.which, self.gain = crowd, crowd.rows["arm"], crowd.rows["gain"]
         self.layers, (self.x, self.y, self.order) = crowd.start(), crowd.data(last)
-        self.twins = np.flatnonzero(crowd.rows["twin"])
-        self.push = [1 + one for one in self._waves(crowd.depth, crowd.width)]
-        self.lean = self._waves(1, crowd.directions)[0]
-        self.lean = self.lean + np.swapaxes(self.lean, 1, 2)
-        self._nudge()
+        self._nudge(0)
         self.senses, self.axes = crowd.senses(last), frame(crowd.width)
         self.names = [law.removesuffix("_random") for law, _, _ in crowd.arms]
         self.level = np.array([level for *_, level in crowd.arms])[self.which]
@@ -788,17 +786,12 @@ class Walk:
             self.steps = np.where(self._of("chebyshev")[:, None], factors, 1.0)
         self._spoil(last)
 
-    def _waves(self, count: int, size: int) -> list[Array]:
-        """Nudges of matrices of this size, as many as asked for, `(twins, size, size)` each."""
-        side, phase = np.array(TWINS)[self.crowd.rows["twin"][self.twins] - 1].T[..., None]
-        waves = [side * np.cos((1 + phase) * np.arange(n, n + size**2)) for n in range(count)]
-        return [NUDGE * one.reshape(-1, size, size) for one in waves]
-
-    def _nudge(self) -> None:
-        """Move the twins, at every update as round-off does, and by fifty times as much."""
-        for layer, push in zip(self.layers, self.push, strict=True):
-            pushed = layer[self.twins] * push
-            layer[self.twins] = pushed / pushed.sum(axis=1, keepdims=True)
+    def _nudge(self, update: int) -> None:
+        """Move the twins, at every update another way, as round-off does."""
+        for n, layer in enumerate(self.layers):
+            twins = layer.reshape(1 + TWINS, -1, *layer.shape[1:])[1:]
+            twins *= 1 + waves(update, n, layer.shape[1])
+            twins /= twins.sum(axis=2, keepdims=True)
 
     def _of(self, *laws: str) -> Array:
         return np.array([name in laws for name in self.names])[self.which]
@@ -839,7 +832,7 @@ class Walk:
             np.swapaxes(parts @ carried, 1, 2) @ flow
             for carried, flow in zip(behind, flows[:-1], strict=True)
         ]
-        self._move(score, v)
+        self._move(score, v, update)
 
     def _known(self, shown: Array, update: int) -> Array:
         """The response as it is known to those who ask for it: late, or wrong."""
@@ -854,7 +847,9 @@ class Walk:
             known[here] = response([one[here] for one in old], shown[here])
         known = self.stretch @ known @ np.swapaxes(self.stretch, 1, 2) if self.wrong else known
         # Round-off is a share of the strongest mode, and no nudge of weights moves weak ones so.
-        known[self.twins] += self.lean * np.abs(known[self.twins]).max(axis=(1, 2), keepdims=True)
+        twins = known.reshape(1 + TWINS, -1, *known.shape[1:])[1:]
+        lean = waves(update, len(self.layers), known.shape[1])
+        twins += (lean + np.swapaxes(lean, 2, 3)) * np.abs(twins).max(axis=(2, 3), keepdims=True)
         return known
 
     def _answer(self, known: Array, error: Array, update: int) -> Array:
@@ -872,7 +867,7 @@ class Walk:
             v[here] = np.einsum("bij,bj->bi", law, error[here])
         return v
 
-    def _move(self, score: list[Array], v: Array) -> None:
+    def _move(self, score: list[Array], v: Array, update: int) -> None:
         moving = self.moving[:, None, None]
         ahead = self._of("nesterov")[:, None, None]
         self.memory = [moving * m + s for m, s in zip(self.memory, score, strict=True)]
@@ -884,7 +879,7 @@ class Walk:
         pairs = zip(self.layers, score, strict=True)
         grown = [layer * np.exp(step[:, None, None] * s) for layer, s in pairs]
         self.layers = [layer / layer.sum(axis=1, keepdims=True) for layer in grown]
-        self._nudge()
+        self._nudge(update + 1)
         self.effort = self.effort + step * np.sqrt(np.square(v).sum(axis=1))
 
     def loss(self, rows_: Array | slice = slice(None)) -> Array:
@@ -920,7 +915,7 @@ def _crowd(
     betas = [p["robust_beta"]] if robust else p["betas"]
     gains = [p["robust_gain"]] if robust else p["gains"]
     rows_ = grid(
-        twin=range(1 + len(TWINS)),
+        twin=range(1 + TWINS),
         arm=range(len(arms)),
         beta=np.asarray(betas, float),
         gain=np.asarray(gains, float),
@@ -936,10 +931,7 @@ def _spans(p: Parameters, read: list[int]) -> list[tuple[int, list[int]]]:
 
 
 def _apart(values: Array) -> Array:
-    """Values `(twins, ...)`, the first without a nudge: that one and the largest distance from it.
-
-    Twins lie on either side, since the threshold of a mode may lie on one.
-    """
+    """Values `(twins, ...)`, the first without a nudge: that and the largest distance from it."""
     return np.stack([values[0], np.abs(values[1:] - values[0]).max(axis=0)])
 
 
@@ -963,10 +955,10 @@ def _followed(text: str) -> tuple[dict[str, Array], dict[str, Array], dict[str, 
             seen, path = follow(
                 crowd, some, np.flatnonzero(crowd.rows["arm"] == 0) if last else None
             )
-            part = seen.reshape(2, 1 + len(TWINS), len(arms), *inner, trials, len(some))
+            part = seen.reshape(2, 1 + TWINS, len(arms), *inner, trials, len(some))
             part = np.stack([_apart(one) for one in part])
             found[:, :, :, n, :, :, : len(some), :trials] = np.moveaxis(part, -1, -2)
-            paths += [path.reshape(2, 1 + len(TWINS), *inner, few, -1)] if last else []
+            paths += [path.reshape(2, 1 + TWINS, *inner, few, -1)] if last else []
         main[setting], direct[setting] = found, np.stack(paths, axis=2)
     for setting in SHOWN:
         arms, read = troubles(p, setting), p["robust_updates"]
@@ -974,7 +966,7 @@ def _followed(text: str) -> tuple[dict[str, Array], dict[str, Array], dict[str, 
         found = np.full((2, len(arms), len(depths), len(read), p["trials"]), np.nan)
         for (n, depth), (trials, some) in product(enumerate(depths), _spans(p, read)):
             losses = follow(_crowd(p, setting, depth, arms, trials), some)[0][0]
-            part = _apart(losses.reshape(1 + len(TWINS), len(arms), trials, len(some)))
+            part = _apart(losses.reshape(1 + TWINS, len(arms), trials, len(some)))
             found[:, :, n, : len(some), :trials] = np.moveaxis(part, -1, -2)
         troubled[setting] = found
     return main, troubled, direct
@@ -989,10 +981,10 @@ def _replaced(stored: Array, ours: Array) -> Array:
 def _close(stored: Array, ours: list[Array], *, effort: bool = False) -> Expected:
     """Our values `(2, ...)` with the distances of their twins, and stored ones for all others.
 
-    A value may be off by what any computed one may, or by as much as its furthest twin: where
-    round-off does not grow it is judged as closely as any other. Where twins part by more than a
-    share of the value they have forgotten where they came from, and nobody can judge it: it is only
-    asked to be possible, as all that nobody follows. A loss is at most one.
+    A value may be off by what any computed one may, or by `ROOM` times as much as its furthest
+    twin: where round-off does not grow it is judged as closely as any other. Where twins part by
+    more than a share of the value they have forgotten where they came from, and nobody can judge
+    it: it is only asked to be possible, as all that nobody follows. A loss is at most one.
     """
     values, apart = np.concatenate([one.reshape(2, -1) for one in ours], axis=1)
     unsure = apart > SHARE * values + (0.0 if effort else NOTHING)
@@ -1000,7 +992,7 @@ def _close(stored: Array, ours: list[Array], *, effort: bool = False) -> Expecte
     wanted = _replaced(possible, np.where(unsure, np.nan, values))
     apart = np.where(np.isnan(apart) | unsure, 0.0, apart)
     size = np.abs(wanted) if effort else expect.loss_size(wanted)
-    return computed(wanted, np.maximum(size, apart / expect.COMPUTED))
+    return computed(wanted, np.maximum(size, ROOM * apart / expect.COMPUTED))
 
 
 def _text(p: Parameters) -> str:

@@ -194,14 +194,10 @@ def work(p: Parameters) -> Iterator[tuple[str, int, int]]:
 
 def task(p: Parameters, trial: int, width: int) -> tuple[Array, Array, Whole]:
     """Inputs, targets and order of a trial."""
-    seed, epochs = p["seed"], p["epochs"]
-    if width == 3:
-        inputs, targets = draws.task(seed, trial, p["concentration"])
-        return inputs, targets, draws.schedule(seed, trial, epochs)[0]
-    rng = draws.stream(seed, trial, 8, 0)
-    inputs = np.concatenate([np.eye(width), rng.dirichlet(np.ones(width), 3)])
-    targets = inputs @ rng.dirichlet(np.full(width, p["concentration"]), width)
-    return inputs, targets, draws.order(draws.stream(seed, trial, 8, 2), epochs, width + 3)
+    seed, key = p["seed"], () if width == 3 else (8,)
+    inputs, targets = draws.task(seed, trial, p["concentration"], width, key)
+    order = draws.order(draws.stream(seed, trial, *key, 2), p["epochs"], width + 3)
+    return inputs, targets, order
 
 
 def start(p: Parameters, trial: int, width: int, depth: int, beta: float) -> Array:

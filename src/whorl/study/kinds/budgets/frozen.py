@@ -286,10 +286,11 @@ def measures(made_: Loop) -> np.ndarray:
     flows = made_.flow(times)
     sizes, total = _frobenius(flows), STEP * times
     found = [made_.rate, _spectral(made_.law[:, None])[:, 0], _transient(made_, times)]
-    for level in LEVELS:
-        ends = [_last(times, sizes, part, made_) for part in (level * size**0.5, level)]
-        found.append(_between(ends[0], ends[1], level, made_, _spectral))
-    found += [_last(times, sizes, level * size**0.5, made_) for level in LEVELS]
+    # The spectral norm is at most the Frobenius norm, and at least its share of it.
+    mean, least = np.split(
+        _last(times, sizes, np.outer([size**0.5, 1.0], LEVELS).ravel(), made_), 2, 1
+    )
+    found += [*_between(mean, least, np.array(LEVELS), made_, _spectral).T, *mean.T]
     noise = _squares(flows @ made_.loop[:, None])
     work = _squares(made_.weighed[:, None] @ flows)
     found += [(noise * total).sum(axis=1), impulse(made_), (work * total).sum(axis=1) / size]
@@ -344,22 +345,28 @@ def _spectral(matrices: np.ndarray) -> np.ndarray:
     return ((np.hypot(a + d, b - c) + np.hypot(a - d, b + c)) / 2).max(axis=2)
 
 
-def _last(times: np.ndarray, sizes: np.ndarray, level: float, made_: Loop) -> np.ndarray:
-    """The last time at which the Frobenius norm exceeds a level, between neighbours on the grid."""
-    above = sizes > level
-    at = np.where(above.any(axis=1), above.shape[1] - 1 - above[:, ::-1].argmax(axis=1), 0)
-    after = np.minimum(at + 1, times.shape[1] - 1)
-    rows = np.arange(len(times))
-    return _between(times[rows, at], times[rows, after], level, made_, _frobenius)
+def _last(times: np.ndarray, sizes: np.ndarray, levels: np.ndarray, made_: Loop) -> np.ndarray:
+    """The last times at which the Frobenius norm exceeds some levels, (b, levels), between
+    neighbours on the grid.
+    """
+    ends = []
+    for level in levels:
+        above = sizes > level
+        at = np.where(above.any(axis=1), above.shape[1] - 1 - above[:, ::-1].argmax(axis=1), 0)
+        ends.append([at, np.minimum(at + 1, times.shape[1] - 1)])
+    low, high = (
+        np.take_along_axis(times, np.stack(one, axis=1), axis=1) for one in zip(*ends, strict=True)
+    )
+    return _between(low, high, levels, made_, _frobenius)
 
 
 def _between(
-    low: np.ndarray, high: np.ndarray, level: float, made_: Loop, norm: Norm
+    low: np.ndarray, high: np.ndarray, levels: np.ndarray, made_: Loop, norm: Norm
 ) -> np.ndarray:
-    """Where a norm falls through a level, by halving."""
+    """Where a norm falls through some levels, by halving."""
     for _ in range(60):
         middle = np.sqrt(low * high)
-        above = norm(made_.flow(middle[:, None]))[:, 0] > level
+        above = norm(made_.flow(middle)) > levels
         low, high = np.where(above, middle, low), np.where(above, high, middle)
     return high
 
@@ -374,7 +381,7 @@ def _transient(made_: Loop, times: np.ndarray) -> np.ndarray:
     ratio = (np.sqrt(5) - 1) / 2
     for _ in range(60):
         one, two = high - ratio * (high - low), low + ratio * (high - low)
-        values = [_spectral(made_.flow(np.exp(part)[:, None]))[:, 0] for part in (one, two)]
-        better = values[0] > values[1]
+        left, right = _spectral(made_.flow(np.exp(np.stack([one, two], axis=1)))).T
+        better = left > right
         low, high = np.where(better, low, one), np.where(better, two, high)
     return np.maximum(1.0, _spectral(made_.flow(np.exp((low + high) / 2)[:, None]))[:, 0])
