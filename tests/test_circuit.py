@@ -291,6 +291,32 @@ def test_a_graph_comes_back_from_networkx():
         wh.Circuit.from_networkx(graph, sources=["a"], outputs=["b"], ground=["d"])
 
 
+@pytest.mark.usefixtures("as_users_call_it")
+def test_a_graph_of_networkx_that_is_no_circuit_is_refused_by_its_labels():
+    def made(*edges, **changed):
+        graph = nx.MultiGraph(edges)
+        graph.add_nodes_from(changed.pop("alone", []))
+        roles = {"sources": ["a"], "outputs": ["b"], "ground": ["c"]} | changed
+        return wh.Circuit.from_networkx(graph, **roles)
+
+    path = [("a", "b"), ("b", "c")]
+    assert made(*path, ("a", "b", {"conductance": 2.0})).conductances.tolist() == [1.0, 2.0, 1.0]
+    for message, given, changed in (
+        ("edges must join two different nodes, but one goes from 'b' to 'b'", [("b", "b")], {}),
+        ("node 'z' must have an edge, but it has none", [], {"alone": ["z"]}),
+        ("conductance from 'a' to 'c' must be greater than 0, but it is -1", [("a", "c", -1)], {}),
+        ("conductance from 'a' to 'c' must be a real number", [("a", "c", "big")], {}),
+        ("sources must be nodes of the graph, but ['a'] is not", [], {"sources": [["a"]]}),
+        ("sources must be a list, but it is 3", [], {"sources": 3}),
+    ):
+        more = [(*edge[:2], {"conductance": edge[2] if edge[2:] else 1.0}) for edge in given]
+        with pytest.raises(ValueError) as refusal:
+            made(*path, *more, **changed)
+        assert str(refusal.value).startswith(message)
+    with pytest.raises(ValueError, match="graph must be one of networkx, but it is 'abc'"):
+        wh.Circuit.from_networkx("abc", sources="a", outputs="b")
+
+
 PATH = {"edges": [[0, 1], [1, 2]], "conductances": [1.0, 1.0], "sources": [0], "outputs": [1]}
 
 

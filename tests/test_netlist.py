@@ -159,7 +159,16 @@ def spoilt(old, new):
         (spoilt(".print v(b)\n", ""), "the netlist must say what is read"),
         (spoilt("R2 b 0 3k", ".include /etc/passwd"), "line 4 must begin with R, V, I, D"),
         ("title\n+ R1 a b 1", "line 2 must continue a line, but there is none before it"),
-        ("title only", "the netlist must have a line R or D, but it has none"),
+        (spoilt("1k", "1e-320"), "line 3 must hold a resistance whose inverse is finite"),
+        (spoilt("R2", "V2 a 0 2\nR2"), "line 4 must drive a node of its own, but line 2 drives a"),
+        (spoilt("R2", "I2 0 a 2\nR2"), "line 4 must drive a node of its own, but line 2 drives a"),
+        (spoilt("R2", "R3 c d 1\nR2"), "line 4 must lead to node 0 or .* does from c"),
+        (spoilt("v(b)", "v(a)"), "line 5 must print nodes that settle, but a is driven by line 2"),
+        (spoilt("v(b)", "v(gnd)"), "line 5 must print nodes that settle, but 0 is the ground"),
+        (spoilt("v(b)", "v(b) v(b)"), "line 5 must print each node once, but b comes twice"),
+        (spoilt("v(b)", "v(b) w(a)"), r"line 5 must print v\(node\) or .*, but it has 'w\(a\)'"),
+        (spoilt("V1 a 0 1\n", ""), "the netlist must have a line V or I that drives a node"),
+        ("title only", "the netlist must have a line R or D after its title, but it has none"),
         (3, "text must be a netlist of at most"),
     ],
 )
@@ -168,6 +177,13 @@ def test_a_bad_netlist_is_refused_in_one_sentence(text, message):
     with pytest.raises(ValueError, match=message) as refusal:
         wh.from_netlist(text)
     assert "\n" not in str(refusal.value)
+
+
+def test_values_are_read_with_their_units():
+    sizes = {"1k": 1e3, "1Meg": 1e6, "2u": 2e-6, "2\u00b5": 2e-6, "3.3kohm": 3.3e3, "5M": 5e-3}
+    for text, ohms in sizes.items():
+        circuit, _ = wh.from_netlist(DIVIDER.replace("1k", text))
+        assert float(1 / circuit.conductances[0]) == pytest.approx(ohms, rel=1e-15)
 
 
 @pytest.mark.usefixtures("as_users_call_it")

@@ -1,5 +1,7 @@
 """The rules of the field: their loops against closed forms, their limits, and what they refuse."""
 
+from fractions import Fraction
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -147,6 +149,21 @@ def test_a_circuit_with_diodes_is_certified_like_a_linear_one():
     )
 
 
+@pytest.mark.slow
+def test_a_finite_nudge_on_a_diode_circuit_is_found_in_single_precision_and_in_any_units():
+    edges = [[0, 1], [1, 2], [2, 3], [3, 4], [1, 3], [0, 3]]
+    sizes, error = np.array([1.0, 2.0, 0.5, 1.0, 0.7, 0.3]), jnp.array([[0.1, -0.05]])
+    roles = {"sources": [0], "outputs": [1, 2], "ground": [4], "elements": {3: wh.Diode(0.1)}}
+    rule = wh.coupled_learning(0.1)
+    double = velocity(rule, wh.Circuit(edges, sizes, **roles), error)
+    for unit in (1.0, 1e-4):
+        single = wh.Circuit(edges, (unit * sizes).astype(np.float32), **roles)
+        found = rule.scores(single, INPUTS.astype(jnp.float32), error.astype(jnp.float32))[0]
+        assert found.dtype == jnp.float32
+        # Drops, which the scores are made of, do not depend on the unit of conductances.
+        np.testing.assert_allclose(found, double, rtol=0, atol=3e-6 * np.abs(double).max())
+
+
 def kite(tilt=0.0):
     """Two dividers of the same drive, and two outputs that join them, with a bridge between these.
 
@@ -174,6 +191,38 @@ def test_the_kite_cannot_learn_what_its_symmetry_hides(rule):
         for tilt in (0.02, 0.01)
     ]
     assert np.log2(rates[0] / rates[1]) == pytest.approx(2.0, abs=0.05)
+
+
+@pytest.mark.slow
+def test_coupled_learning_raises_an_error_on_the_smallest_kite_and_propagation_does_not():
+    # Two triangles on one edge: source 0 and ground 1 at the tips, outputs 2 and 3 between them.
+    edges, sizes = [[0, 2], [0, 3], [2, 1], [3, 1], [2, 3]], [1, 1000, 10, 10, 1]
+    one, other, low, high, across = map(Fraction, sizes)
+    # Kirchhoff's laws at both outputs, by Cramer's rule and in rational numbers.
+    mine, theirs = one + low + across, other + high + across
+    whole = mine * theirs - across**2
+    Z = np.array([[theirs, across], [across, mine]], dtype=object) / whole
+    v = Z @ np.array([one, other])
+    ends = [(1 - v[0], [-1, 0]), (1 - v[1], [0, -1]), (v[0], [1, 0]), (v[1], [0, 1])]
+    ends += [(v[0] - v[1], [1, -1])]
+    J = np.stack([-drop * (Z @ np.array(ways)) for drop, ways in ends], axis=1)
+    loop = J @ J.T @ np.array([[mine, -across], [-across, theirs]], dtype=object)
+    even = (loop + loop.T) / 2
+    assert even[0, 0] > 0 > even[0, 0] * even[1, 1] - even[0, 1] ** 2  # no coercivity
+    assert loop[0, 1] * loop[1, 0] > 0  # and yet real eigenvalues,
+    assert loop[0, 0] * loop[1, 1] - loop[0, 1] * loop[1, 0] > 0  # all of them positive
+
+    circuit = wh.Circuit(edges, np.array(sizes, float), sources=[0], outputs=[2, 3], ground=[1])
+    found = wh.closed_loop(circuit, INPUTS, wh.coupled_learning()).reduced
+    np.testing.assert_allclose(found, loop.astype(float), rtol=1e-12)
+    rising = 1e-3 * np.linalg.eigh(even.astype(float))[1][:, 0]
+    for rule, rises in ((wh.coupled_learning(), True), (wh.equilibrium_propagation(), False)):
+        moved = velocity(rule, circuit, jnp.asarray(rising)[None, :])
+        later = wh.Circuit(
+            edges, circuit.conductances + 1e-3 * moved, sources=[0], outputs=[2, 3], ground=[1]
+        )
+        error = rising + (wh.predict(circuit, INPUTS) - wh.predict(later, INPUTS))[0]
+        assert (float(error @ error) > float(rising @ rising)) == rises
 
 
 @pytest.mark.slow

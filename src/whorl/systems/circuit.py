@@ -396,7 +396,7 @@ class Circuit(Settling):
 
         Args:
             graph: Any graph of networkx; the attribute `conductance` of an edge is 1 if left out.
-            sources: Labels of the driven nodes.
+            sources: Labels of the driven nodes, or the label of one.
             outputs: Labels of the nodes that are read.
             ground: Labels of nodes at zero volts.
             **options: What else `Circuit` takes.
@@ -412,16 +412,30 @@ class Circuit(Settling):
             >>> print(wh.predict(ladder, [[1.0]]))
             [[0.5]]
         """
+        if not all(hasattr(graph, name) for name in ("edges", "nodes")):
+            raise ValueError(f"graph must be one of networkx, but it is {_check.shown(graph)}")
         number = {label: place for place, label in enumerate(graph.nodes)}
         roles = {"sources": sources, "outputs": outputs, "ground": ground}
+        roles = {
+            name: [labels] if isinstance(labels, str) else _check.listed(name, labels)
+            for name, labels in roles.items()
+        }
         for name, labels in roles.items():
-            if strange := [label for label in labels if label not in number]:
+            known = (isinstance(label, Hashable) and label in number for label in labels)
+            if strange := [label for label, ok in zip(labels, known, strict=True) if not ok]:
                 raise ValueError(
                     f"{name} must be nodes of the graph, but {_check.shown(strange[0])} is not"
                 )
-        found = [(number[a], number[b], about) for a, b, about in graph.edges(data=True)]
+        for first, second, about in (found := list(graph.edges(data=True))):
+            ends = f"from {_check.shown(first)} to {_check.shown(second)}"
+            if first == second:
+                raise ValueError(f"edges must join two different nodes, but one goes {ends}")
+            _check.number(f"conductance {ends}", about.get("conductance", 1.0), above=0.0)
+        for label in graph.nodes:
+            if not graph.degree(label):
+                raise ValueError(f"node {_check.shown(label)} must have an edge, but it has none")
         return cls(
-            [(a, b) for a, b, _ in found],
+            [(number[a], number[b]) for a, b, _ in found],
             [about.get("conductance", 1.0) for *_, about in found],
             **{name: [number[label] for label in labels] for name, labels in roles.items()},
             **options,

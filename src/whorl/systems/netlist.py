@@ -74,20 +74,25 @@ def from_netlist(text: str) -> tuple[Circuit, Float[Array, "1 in"]]:
     named = [(number, line.split()) for number, line in lines if line.startswith(".model")]
     _refuse_twice([(number, words[1]) for number, words in named])
     if not (passive := [one for one in parts if one.name[0] in "rd"]):
-        raise ValueError("the netlist must have a line R or D, but it has none")
-    names = list(dict.fromkeys(end for one in passive for end in one.ends))
-    read, outputs = _printed(lines, parts, names)
-    meters = outputs if read == "currents" else []
+        raise ValueError("the netlist must have a line R or D after its title, but it has none")
+    place: dict[str, int] = {}
+    for one in passive:
+        for end in one.ends:
+            place.setdefault(end, len(place))
+    read, outputs = _printed(lines, parts, place)
+    meters = outputs if read == "currents" else {}
     sources = [one for one in parts if one.name[0] in "vi" and _driven(one)[0] not in meters]
+    if not sources:
+        raise ValueError("the netlist must have a line V or I that drives a node, but it has none")
+    _refuse_shared(sources, outputs, place)
+    _refuse_floating(passive, [one.ends for one in sources if one.name[0] == "v"], meters)
     driven = [_driven(one) for one in sources]
     circuit = Circuit(
-        np.array([[names.index(end) for end in one.ends] for one in passive]),
+        np.array([[place[end] for end in one.ends] for one in passive]),
         np.array([_conductance(one, models) for one in passive]),
-        sources=[
-            _numbered(one, names, node) for one, (node, _) in zip(sources, driven, strict=True)
-        ],
-        outputs=[names.index(node) for node in outputs],
-        ground=[names.index("0")] if "0" in names else [],
+        sources=[place[node] for node, _ in driven],
+        outputs=[place[node] for node in outputs],
+        ground=[place["0"]] if "0" in place else [],
         drive=["voltages" if one.name[0] == "v" else "currents" for one in sources],
         read=read,
         elements={
@@ -210,7 +215,7 @@ def _part(number: int, line: str) -> Part:
 
 
 def _number(line: int, text: str) -> float:
-    found = VALUE.fullmatch(text)
+    found = VALUE.fullmatch(text.replace("\u00b5", "u").replace("\u03bc", "u"))
     if not found:
         raise ValueError(f"line {line} must hold a number, but it is {_check.shown(text)}")
     value = float(found[1]) * FACTORS[found[2]]
@@ -252,6 +257,10 @@ def _conductance(part: Part, models: dict[str, tuple[float, float]]) -> float:
     size = _number(part.line, part.value)
     if not size > 0:
         raise ValueError(f"line {part.line} must hold a positive resistance, but it is {size:g}")
+    if not np.isfinite(1 / size):
+        raise ValueError(
+            f"line {part.line} must hold a resistance whose inverse is finite, but it is {size:g}"
+        )
     return 1 / size
 
 
@@ -268,30 +277,66 @@ def _driven(part: Part) -> tuple[str, float]:
     return (second if first == "0" else first), -value if flipped else value
 
 
-def _numbered(part: Part, names: list[str], node: str) -> int:
-    if node not in names:
-        raise ValueError(
-            f"line {part.line} must drive a node of a line R or D, but {node} is on none"
-        )
-    return names.index(node)
+def _refuse_shared(sources: list[Part], outputs: dict[str, int], place: dict[str, int]) -> None:
+    """Every node has one role."""
+    drivers: dict[str, int] = {}
+    for part in sources:
+        node = _driven(part)[0]
+        if node not in place:
+            raise ValueError(
+                f"line {part.line} must drive a node of a line R or D, but {node} is on none"
+            )
+        if drivers.setdefault(node, part.line) != part.line:
+            raise ValueError(
+                f"line {part.line} must drive a node of its own, but line {drivers[node]} drives "
+                f"{node} already"
+            )
+    for node, line in outputs.items():
+        if node == "0" or node in drivers:
+            what = "is the ground" if node == "0" else f"is driven by line {drivers[node]}"
+            raise ValueError(f"line {line} must print nodes that settle, but {node} {what}")
 
 
-def _printed(lines: list[Any], parts: list[Part], names: list[str]) -> tuple[str, list[str]]:
-    """What is read, and at which nodes."""
+def _refuse_floating(
+    passive: list[Part], held: list[tuple[str, str]], meters: dict[str, int]
+) -> None:
+    """Every node must be joined to one of known voltage."""
+    joined: dict[str, list[str]] = {}
+    for one, other in (part.ends for part in passive):
+        joined.setdefault(one, []).append(other)
+        joined.setdefault(other, []).append(one)
+    seen = {"0", *(node for ends in held for node in ends), *meters}
+    waiting = list(seen)
+    while waiting:
+        found = set(joined.get(waiting.pop(), [])) - seen
+        seen |= found
+        waiting += found
+    for part in passive:
+        if not seen.issuperset(part.ends):
+            raise ValueError(
+                f"line {part.line} must lead to node 0 or to a node that a line V holds, but no "
+                f"path of lines R and D does from {part.ends[0]}"
+            )
+
+
+def _printed(
+    lines: list[Any], parts: list[Part], place: dict[str, int]
+) -> tuple[str, dict[str, int]]:
+    """What is read, and at which nodes, each with the line that says so."""
     shown = [
         (number, *one)
         for number, line in lines
         if line.startswith(".print")
-        for one in PRINT.findall(line)
+        for one in _asked(number, line)
     ]
     if not shown:
         raise ValueError("the netlist must say what is read, as .print v(a), but it does not")
     if len({letter for _, letter, _ in shown}) > 1:
         raise ValueError("the netlist must print voltages or currents, but it prints both")
     meters = {one.name: one for one in parts if one.name[0] == "v"}
-    outputs = []
+    outputs: dict[str, int] = {}
     for number, letter, name in shown:
-        node = name
+        node = "0" if name in GROUND else name
         if letter == "i":
             if name not in meters or _driven(meters[name])[1] != 0 or meters[name].ends[1] != "0":
                 raise ValueError(
@@ -299,7 +344,19 @@ def _printed(lines: list[Any], parts: list[Part], names: list[str]) -> tuple[str
                     f"0, but {name} is none"
                 )
             node = meters[name].ends[0]
-        if node not in names:
+        if node not in place:
             raise ValueError(f"line {number} must print nodes of the netlist, but {node} is none")
-        outputs.append(node)
+        if node in outputs:
+            raise ValueError(f"line {number} must print each node once, but {node} comes twice")
+        outputs[node] = number
     return ("currents" if shown[0][1] == "i" else "voltages"), outputs
+
+
+def _asked(number: int, line: str) -> list[tuple[str, str]]:
+    """Letters and names that a line .print holds, and nothing else."""
+    rest = PRINT.sub(" ", line).split()[1:]
+    if strange := [word for word in rest if word not in ("dc", "op")]:
+        raise ValueError(
+            f"line {number} must print v(node) or i(source), but it has {_check.shown(strange[0])}"
+        )
+    return PRINT.findall(line)
