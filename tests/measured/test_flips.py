@@ -67,6 +67,17 @@ def test_one_reciprocal_learner_in_twenty_is_called_another():
     assert np.mean(found) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 150)
 
 
+def test_many_outputs_in_few_rows_keep_the_level():
+    # What a wide fit takes of the noise is more than half of what is left to be seen.
+    found = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        applied = trials.zero_sum(60, 18, rng)
+        seen = applied + 0.1 * rng.standard_normal(applied.shape)
+        found.append(flips.reciprocal(fitted(applied, seen)).p <= 0.05)
+    assert sum(found) <= 4
+
+
 def test_the_verdict_does_not_depend_on_how_outputs_are_numbered():
     rng = np.random.default_rng(9)
     applied, runs = series(4, 10)

@@ -262,7 +262,7 @@ class Table:
         """The name of a column without its unit, which is kept."""
         if not self._bare or not (parts := UNIT.fullmatch(name)):
             return name
-        self.units[parts[1]] = next(unit for unit in parts.groups()[1:] if unit is not None)
+        self.units[parts[1].lower()] = next(unit for unit in parts.groups()[1:] if unit is not None)
         return parts[1]
 
     def _decimal(self) -> str:

@@ -192,14 +192,21 @@ def _wide(fit: Fit) -> Scores:
     total = cross.sum(axis=0)
     both = values[:, None] + values[None, :]
     symmetric = (total + total.T) / both
-    left = cross - symmetric @ gram
     one, other = np.triu_indices(fit.rank, k=1)
-    # What a symmetric loop explains is taken out of the score of each plane.
-    share = (left * values[:, None] - left.swapaxes(1, 2) * values[None, :]) / both
     weights = np.sqrt(1.0 / values[one] + 1.0 / values[other])
-    seen = share[:, one, other] * weights
-    taken = np.trace(gram / values[None, :, None], axis1=1, axis2=2) / fit.rank
-    noise = seen / (1 - np.clip(taken, 0.0, 0.9))[:, None]  # on the safe side
+
+    def scored(left: Stack) -> Float[np.ndarray, "units planes"]:
+        # What a symmetric loop explains is taken out of the score of each plane.
+        share = (left * values[:, None] - left.swapaxes(1, 2) * values[None, :]) / both
+        return share[:, one, other] * weights
+
+    left = cross - symmetric @ gram
+    # A symmetric loop takes half of what a loop takes of a unit's noise, and the offset its share.
+    white = gram / np.sqrt(np.outer(values, values))
+    held, turned = np.linalg.eigh(white)
+    taken = held * (fit.rank + 1) / (2 * fit.rank) + (fit.weight / fit.weight.sum())[:, None]
+    larger = (left / np.sqrt(values)) @ turned / np.sqrt(1 - np.clip(taken, 0.0, 0.95))[:, None]
+    noise, seen = scored(larger @ turned.swapaxes(1, 2) * np.sqrt(values)), scored(left)
     return Scores(noise, seen, np.zeros((len(seen), 0)), np.zeros((*seen.shape, 0)))
 
 

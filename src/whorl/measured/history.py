@@ -29,6 +29,7 @@ from whorl.verdict import Verdict
 STATE = re.compile(r"(?:state|output)_(\d+)")
 MOST = 12  # states; the unknowns are their square
 ROWS = 1_000_000
+FAR = 15.0  # times farther off than half of all samples; a wild one bends the fit towards itself
 
 
 @dataclass(frozen=True)
@@ -188,9 +189,11 @@ def _check_times(time: np.ndarray, run: np.ndarray | None) -> None:
     bad = step == 0 if run is None else (step <= 0) & (run[1:] == run[:-1])
     if bad.any():
         row = int(np.argmax(bad)) + 1
-        raise ValueError(
+        raise TableError(
             f"time must increase within a run, but row {row + 1} has {time[row]:g} after "
-            f"{time[row - 1]:g}"
+            f"{time[row - 1]:g}",
+            row=row,
+            column="time",
         )
 
 
@@ -266,6 +269,8 @@ def read_series(
             time_unit=time_unit or table.units.get("time", "unit time"),
             source=str(path),
         )
+    except TableError as fault:
+        raise table.named(fault) from None
     except ValueError as refusal:
         raise ValueError(f"{table.path}: {refusal}") from None
 
@@ -411,7 +416,14 @@ def details(history: History, phase: Phase) -> list[tuple[str, str]]:
 def notes(history: History, phase: Phase) -> list[str]:
     """What the reader should worry about."""
     lost = "a mode may turn by more than half a cycle between samples, or be lost by then: sample "
-    return [f"{lost}more often"] * phase.aliased + [
+    away = np.linalg.norm(phase.course.left, axis=1)
+    far = float(away.max() / max(np.median(away), 1e-300))
+    wild = (
+        f"the sample at time {phase.course.steps.time[np.argmax(away)]:g} lies {far:.0f} times "
+        "farther off than half of all do: one value may decide; look at it"
+    )
+    said = [f"{lost}more often"] * phase.aliased + [wild] * (far > FAR)
+    return said + [
         f"{name} is seen (p = {p:.2g}): one linear loop is not the whole story"
         for name, p in phase.effects.items()
         if p <= history.alpha / len(phase.effects)

@@ -34,7 +34,7 @@ from whorl.verdict import Verdict
 
 UNITS = 64  # groups of neighbouring steps whose noise is told apart
 LEAST = 18  # steps
-SAME = 1e-13  # variance of a combination of states of size one that is round-off
+SAME = 1e-11  # variance of a combination of states of size one that six written digits leave
 EVEN = 1e-3  # steps this much alike, relative to their median, are called even
 ROUND_OFF = 1e-7  # of a loop whose slopes are differences
 TINY = np.finfo(float).tiny
