@@ -4,9 +4,9 @@ Data sets are drawn from a known matrix. In every row each column of it is drawn
 (units differ), then 200 counts are drawn; rows are fitted as shares. Tables like 212 precincts and
 tables of 30 rows, a truth inside and one with exact zeros. Three ways to read the same draws:
 percentiles; percentiles at a level that makes up for few rows, as Student's t does (`expanded`,
-Hesterberg 2015); and BCa (Efron 1987), which is told of skewness by leaving out one row at a time.
+Hesterberg 2015: what `bootstrap` gives); and BCa (Efron 1987), which is told of skewness by leaving out one row at a time.
 
-    python benchmarks/coverage.py                 # four minutes
+    python benchmarks/coverage.py                 # two minutes
     python benchmarks/coverage.py --csv docs/data/coverage.csv
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import timing
-from scipy.stats import norm, t
+from scipy.stats import norm
 
 from whorl.regress import FlowRegressor, bootstrap
 from whorl.regress.descent import minimise
@@ -53,10 +53,9 @@ def corrected(draws, best, x, y, loss):
 
 def ways(found, model, x, y):
     """Low and high ends of 95 % intervals, by three readings of the same draws."""
-    draws, n = found.draws, len(x)
-    level = norm.cdf(np.sqrt(n / (n - 3)) * t.ppf(0.025, n - 3))
-    yield "percentile", found.low, found.high
-    yield "expanded", *np.quantile(draws, [level, 1 - level], axis=0)
+    draws = found.draws
+    yield "percentile", *np.quantile(draws, [0.025, 0.975], axis=0)
+    yield "expanded", found.low, found.high
     low, high = corrected(draws, model.matrix, x, y, model.loss)
     ordered, last = np.sort(draws, axis=0), len(draws) - 1
     read = (
@@ -79,10 +78,10 @@ def cell(rows, truth, loss, sets, repeats):
     return {name: (np.mean(held[name], axis=0), np.mean(width[name], axis=0)) for name in held}
 
 
-def table(sets, repeats):
-    lines, sizes = [], (30, 212)
-    for rows, (name, truth), loss in (
-        (rows, truth, loss) for rows in sizes for truth in TRUTHS.items() for loss in LOSSES
+def table(sizes, losses, sets, repeats):
+    lines = []
+    for rows, loss, (name, truth) in (
+        (rows, loss, truth) for rows in sizes for loss in losses for truth in TRUTHS.items()
     ):
         for way, (held, width) in cell(rows, truth, loss, sets, repeats).items():
             inside, zero = held[truth > 0], held[truth == 0]
@@ -100,11 +99,13 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--rows", type=int, nargs="+", default=(30, 212), help="of the tables")
+    parser.add_argument("--loss", nargs="+", default=tuple(LOSSES), help="squared, kl")
     parser.add_argument("--sets", type=int, default=300, help="data sets per cell")
     parser.add_argument("--repeats", type=int, default=500, help="bootstrap fits per data set")
     parser.add_argument("--csv", help="where to write the table")
     given = timing.asked(parser, sets=3, repeats=20)
-    lines = table(given.sets, given.repeats)
+    lines = table(given.rows, given.loss, given.sets, given.repeats)
     print(timing.table(HEAD, lines))
     if given.csv:
         with Path(given.csv).open("w", newline="") as file:

@@ -310,6 +310,23 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say():
     assert abs(np.mean(held) - 0.95) < 5 * np.sqrt(0.95 * 0.05 / 120)
 
 
+def test_few_rows_widen_intervals_as_student_s_t_does():
+    from scipy.stats import norm, t
+
+    few, many = (bootstrap(FlowRegressor(), X[:n], Y[:n], repeats=400) for n in (10, 60))
+    for found, n in ((few, 10), (many, 60)):
+        tail = norm.cdf(t.ppf(0.025, n - 4) * np.sqrt(n / (n - 4)))
+        wanted = np.quantile(found.draws, tail, axis=0)
+        np.testing.assert_allclose(found.low, wanted, rtol=0, atol=1e-12)
+        plain = np.quantile(found.draws, [0.025, 0.975], axis=0)
+        assert (found.high - found.low >= plain[1] - plain[0] - 1e-12).all()
+    groups = np.arange(60) // 6  # ten units of six rows each
+    tail = norm.cdf(t.ppf(0.025, 6) * np.sqrt(10 / 6))
+    found = bootstrap(FlowRegressor(), X, Y, repeats=400, groups=groups)
+    wanted = np.quantile(found.draws, 1 - tail, axis=0)
+    np.testing.assert_allclose(found.high, wanted, rtol=0, atol=1e-12)
+
+
 def test_a_bootstrap_fit_is_a_fit_with_its_weights():
     model = FlowRegressor(loss="kl", alpha=0.5)
     found = bootstrap(model, X, Y, repeats=3, seed=4)
