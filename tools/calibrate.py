@@ -32,7 +32,7 @@ for library in ("OPENBLAS", "OMP", "MKL"):
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
 
-COLUMNS = ("group", "cell", "event", "hits", "experiments", "sources")
+COLUMNS: tuple[str, ...] = ("group", "cell", "event", "hits", "experiments", "sources")
 Key = tuple[str, str]  # group and cell
 
 
