@@ -151,6 +151,17 @@ def write(path, lines):
         csv.writer(file, lineterminator="\n").writerows([HEADS[path], *lines])
 
 
+def renewed(path, lines, order):
+    """The rows of a CSV with these in the place of those of the same data sets."""
+    fresh = {line[0] for line in lines}
+    kept = (
+        [list(row.values()) for row in read(path) if row["data"] not in fresh]
+        if path.exists()
+        else []
+    )
+    return sorted([*kept, *lines], key=lambda line: order.index(line[0]))
+
+
 def held_table(rows):
     """The first table of the page, from the rows of its CSV."""
     lines = [f"| data | {' | '.join(MODELS)} |", "|---|" + "--:|" * len(MODELS)]
@@ -224,7 +235,7 @@ def picture(rows, path, drawn_from=""):
     axes.set_yticks(range(len(names)), names, fontsize="small")
     axes.invert_yaxis()
     axes.set_xlabel("held-back R squared, less that of one layer")
-    axes.legend(frameon=False, fontsize="small", loc="lower left")
+    axes.legend(frameon=False, fontsize="small", ncols=3, loc="lower left", bbox_to_anchor=(0, 1))
     figure.savefig(path, dpi=130, metadata={"Software": None, "Source": drawn_from})
 
 
@@ -234,22 +245,23 @@ def main():
     )
     parser.add_argument("--data", help="folder with measured tables")
     parser.add_argument("--rows", type=int, default=60, help="of the teachers' tables")
-    parser.add_argument("--draws", type=int, default=40, help="teachers of every kind")
+    parser.add_argument("--draws", type=int, default=20, help="teachers of every kind")
+    parser.add_argument("--only", default="", help="data sets whose name holds this")
     parser.add_argument("--write", action="store_true", help="CSV, picture and tables of the page")
     given = timing.asked(parser, rows=15, draws=2)
     warnings.simplefilter("ignore", ConvergenceWarning)
-    problems = dict(splits(given.rows, given.draws, given.data))
+    known = dict(splits(given.rows, given.draws, given.data))
+    problems = {name: pairs for name, pairs in known.items() if given.only in name}
     found = {HELD: held_back(problems)}
     found[WAYS] = ways({name: pairs for name, pairs in problems.items() if "rank 1" not in name})
-    tables = {}
     for path, lines in found.items():
         rows = [dict(zip(HEADS[path], line, strict=True)) for line in lines]
-        tables[path] = (held_table if path == HELD else ways_table)(rows)
-        print(f"{tables[path]}\n")
+        print(f"{(held_table if path == HELD else ways_table)(rows)}\n")
     if given.write:
         for path, lines in found.items():
-            write(path, lines)
-            PAGE.write_text(paged(PAGE.read_text(), tables[path]))
+            write(path, renewed(path, lines, list(known)))
+            table = (held_table if path == HELD else ways_table)(read(path))
+            PAGE.write_text(paged(PAGE.read_text(), table))
         picture(read(HELD), PICTURE, digest())
 
 
