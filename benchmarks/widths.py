@@ -7,6 +7,7 @@ width three in `ensemble.py`. Each program runs in a process of its own, they ta
 turn counts. Before anything is timed both must agree to 1e-10 in every ledger and final weight.
 
     python benchmarks/widths.py                   # about six minutes on two cores
+    python benchmarks/widths.py --grid kinds      # policies, gates, laws, rates, supports, 8192 pairs
     python benchmarks/widths.py --grid all        # every width, depth and number of pairs of the target
 """
 
@@ -38,6 +39,18 @@ ALL = [
         (480, 8192), [(w,) * (d + 1) for w in WIDTHS for d in (1, 4)] + [(4, 7, 5, 3)]
     )
 ]
+KINDS = [  # every policy, gate and law, rates and supports; more pairs
+    Case(**{"widths": (width,) * 3, "pairs": 480, "epochs": 10} | more)
+    for width in (3, 8)
+    for more in (
+        *({"policy": policy} for policy in ("native", "step_matched")),
+        *({"gate": gate} for gate in ("always", "never")),
+        *({"law": law} for law in ("direct", "repair", "spectral")),
+        {"rated": True},
+        {"full": False},
+        {"pairs": 8192, "epochs": 5},
+    )
+]
 PAGE = [
     *(Case((width,) * 5, 480, epochs=10) for width in (3, 4, 8, 16)),
     Case((4, 7, 5, 3), 480, epochs=10),
@@ -45,7 +58,7 @@ PAGE = [
 ]
 SMOKE = [Case((4,) * 2, 8, epochs=1), Case((3, 4, 3), 8, law="spectral", full=False, epochs=1)]
 
-GRIDS = {"short": SHORT, "all": ALL, "page": PAGE, "smoke": SMOKE}
+GRIDS = {"short": SHORT, "all": ALL, "kinds": KINDS, "page": PAGE, "smoke": SMOKE}
 
 
 def disagreement(answer, wanted):
