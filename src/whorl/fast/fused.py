@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+from jax.core import Tracer
 from jax.experimental.xla_metadata import set_xla_metadata
 
 
@@ -28,7 +29,7 @@ def keep(tree: Any) -> Any:
     `optimization_barrier` does not serve: the CPU compiler drops it before it fuses. Outside a
     compiled program nothing fuses, and every call would be a program of its own.
     """
-    if not on_cpu() or not any(isinstance(one, jax.core.Tracer) for one in jax.tree.leaves(tree)):
+    if not on_cpu() or not any(isinstance(one, Tracer) for one in jax.tree.leaves(tree)):
         return tree
     with set_xla_metadata(inlineable="false"):
         return jax.jit(lambda same: same)(tree)

@@ -848,7 +848,7 @@ class Walk:
         known = self.stretch @ known @ np.swapaxes(self.stretch, 1, 2) if self.wrong else known
         # Round-off is a share of the strongest mode, and no nudge of weights moves weak ones so.
         twins = known.reshape(1 + TWINS, -1, *known.shape[1:])[1:]
-        lean = waves(update, len(self.layers), known.shape[1])
+        lean = waves(update, len(self.layers), self.crowd.directions)
         twins += (lean + np.swapaxes(lean, 2, 3)) * np.abs(twins).max(axis=(2, 3), keepdims=True)
         return known
 

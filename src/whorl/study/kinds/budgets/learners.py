@@ -108,7 +108,7 @@ def behind(layers: Array) -> list[Array]:
     return found
 
 
-def response(layers: Array, shown: Array) -> Array:
+def response(layers: Any, shown: Any) -> Any:
     """K of the samples that are shown together, (n, n, B)."""
     samples, numpy = shown.shape[0], _numpy(layers)
     size = layers.shape[1] - 1
