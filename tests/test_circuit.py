@@ -309,7 +309,7 @@ def test_a_graph_of_networkx_that_is_no_circuit_is_refused_by_its_labels():
         ("sources must be nodes of the graph, but ['a'] is not", [], {"sources": [["a"]]}),
         ("sources must be a list, but it is 3", [], {"sources": 3}),
     ):
-        more = [(*edge[:2], {"conductance": edge[2] if edge[2:] else 1.0}) for edge in given]
+        more = [(*edge[:2], {"conductance": [*edge[2:], 1.0][0]}) for edge in given]
         with pytest.raises(ValueError) as refusal:
             made(*path, *more, **changed)
         assert str(refusal.value).startswith(message)
