@@ -9,11 +9,20 @@ import pytest
 
 HOME = Path(__file__).parent.parent
 LONG = {  # examples that compile for several seconds: the second command runs them
+    "whorl.budget.geometric",
+    "whorl.budget.paired",
     "whorl.learning.ensemble.Ensemble",
     "whorl.flow.Flow",
     "whorl.flow.flow",
     "whorl.plot._simplex.spiral",
+    "whorl.plot._graph.graph",
     "whorl.rules.adjoint_coupled_learning",
+    "whorl.rules.coupled_learning",
+    "whorl.settling.Settling",
+    "whorl.study.conduct.Conducted",
+    "whorl.study.run.run",
+    "whorl.sweep.picture.picture",
+    "whorl.systems.transport.Transport",
     "whorl.study.conduct.conduct",
     "whorl.study.figures.draw_all",
     "whorl.study.figures.draw_study",

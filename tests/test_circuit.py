@@ -72,6 +72,7 @@ def exactly(edges, sizes, held, fed):
     return held | {node: row[-1] for node, row in zip(free, rows, strict=True)}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("decades", [0, 6, 12, 15])
 def test_voltages_and_currents_keep_every_relative_digit_at_any_ratio(decades, dtype):
@@ -139,6 +140,7 @@ def test_a_large_circuit_that_forgets_its_weak_edges_is_refused():
         wh.predict(chain(1e-13), [[1.0]])
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_a_unit_current_meets_the_resistance_distance_of_networkx(seed):
@@ -222,6 +224,7 @@ def test_a_diode_and_a_resistor_meet_where_their_currents_do():
         assert found == pytest.approx(brentq(missing, low, high, xtol=1e-15), rel=1e-11)
 
 
+@pytest.mark.slow
 def test_the_content_of_an_element_is_the_integral_of_its_current():
     diode, drops = wh.Diode(0.1), jnp.linspace(-1.0, 7.5, 18)
     slope = jax.vmap(jax.grad(diode.content))(drops)

@@ -28,6 +28,7 @@ def ruin(length, up):
 
 
 @pytest.mark.sampled(1)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("up", "solver"), [(0.5, "dense"), (0.3, "dense"), (0.3, "direct"), (0.8, "krylov")]
 )

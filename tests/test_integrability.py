@@ -155,6 +155,7 @@ def test_a_turn_between_two_blocks_is_found_although_neither_turns_alone():
     assert str(found).startswith("This field is not a gradient here")
 
 
+@pytest.mark.slow
 def test_two_blocks_that_chase_each_other_only_turn():
     found = wh.integrability(lambda p: (FIRST @ p[1], -FIRST.T @ p[0]), POINT)
     np.testing.assert_allclose(found.rotation, 1, rtol=1e-14)

@@ -121,6 +121,7 @@ def test_a_spiral_refuses_what_does_not_lie_on_a_triangle(flows, as_users_call_i
         wh.plot.spiral(flat, targets)
 
 
+@pytest.mark.slow
 def test_a_phase_portrait_is_coloured_by_circulation_and_says_how_much():
     axes, bar = wh.plot.phase_portrait(wh.rock_paper_scissors, points=25).axes
     (streams,) = [group for group in axes.collections if len(group.get_paths()) > 10]

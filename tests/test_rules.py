@@ -42,6 +42,7 @@ def by_hand(system):
     return slopes.T @ slopes, inverse[np.ix_(sinks, sinks)]
 
 
+@pytest.mark.slow
 def test_equilibrium_propagation_closes_the_response_itself():
     loop = wh.closed_loop(circuit(), INPUTS, wh.equilibrium_propagation())
     np.testing.assert_allclose(loop.reduced, by_hand(circuit())[0], rtol=1e-12, atol=1e-16)
@@ -104,6 +105,7 @@ def test_in_a_linear_circuit_hard_clamping_is_adjoint_coupled_learning():
     assert np.abs(one - velocity(wh.coupled_learning(), circuit())).max() > 1e-4
 
 
+@pytest.mark.slow
 def test_voltages_do_not_know_the_scale_of_conductances_and_so_two_rules_keep_their_squares():
     # Outputs do not change when all conductances grow together: g . J = 0 (Euler). What follows J
     # keeps the sum of squares; what follows the held energy, of degree one, loses twice that energy.
@@ -340,6 +342,7 @@ def test_bad_rules_are_refused_in_one_sentence(call, message):
     assert "\n" not in str(refusal.value)
 
 
+@pytest.mark.slow
 def test_a_probed_loop_goes_through_jit():
     rule = wh.coupled_learning()
     loop = jax.jit(lambda system: wh.closed_loop(system, INPUTS, rule).reduced)(circuit())

@@ -71,7 +71,6 @@ def test_every_command_has_help_and_speaks_to_machines(whorl, name):
     [
         [],
         ["fly"],
-        ["run"],
         ["run", "a.toml", "--fast"],
         ["replicate", "horizon", "--seeds", "many"],
         ["register"],

@@ -141,6 +141,7 @@ def test_a_family_that_cannot_be_seen_says_why(change):
     assert many.many(replace(SMALL, **change)).why_not.endswith(".")
 
 
+@pytest.mark.slow
 def test_rock_paper_scissors_keeps_its_product_and_circulates():
     orbit = cycle.orbit(BY_NAME["cycle"].state)
     product = orbit.shares.prod(axis=1)
@@ -165,6 +166,7 @@ def test_a_seed_draws_what_the_library_would_draw():
     np.testing.assert_array_equal(senses, fair_turns(180, turns))
 
 
+@pytest.mark.slow
 def test_a_run_that_leaves_the_interior_ends_there():
     state = State(
         system="column", start=(1.0, 1.0, 9000.0), target=(9000.0, 1.0, 1.0), scale=1.0, omega=8.0

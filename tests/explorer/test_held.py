@@ -108,6 +108,7 @@ def test_the_verdict_changes_where_the_eigenvalues_meet(frame, word):
     assert word in gallery.instant(replace(STATE, frame=frame))["verdicts"][0].splitlines()[0]
 
 
+@pytest.mark.slow
 def test_no_angle_beats_the_geometric_mean_in_any_network():
     for seed in range(3):
         seen = held.held(replace(STATE, imbalance=4.0, seed=seed))

@@ -42,6 +42,7 @@ def test_coupled_learning_has_straight_lines_that_are_not_at_right_angles():
         assert np.ptp(np.unwrap(np.arctan2(path[:, 1], path[:, 0]))) < np.pi
 
 
+@pytest.mark.slow
 def test_feedback_alignment_leaves_no_straight_line_and_turns_every_residual_the_same_way():
     traces = drawn("alignment")
     assert lines(traces) == []

@@ -32,6 +32,7 @@ from whorl.fast import exponential
 from whorl.fast.fused import keep, on_cpu
 
 FEW = 16  # samples that are chosen from by selection
+UNROLLED = 256  # entries of all layers of one shape, up to which a device gets no loop over them
 NONE = np.int32(0)  # where slices begin; Python's own integers would take longer to trace
 Groups = list[Any]  # one entry per run of layers of one shape, its arrays with these layers first
 
@@ -174,6 +175,16 @@ def ungrouped(stacks: Sequence[Array]) -> list[Array]:
     return [layer for stack in stacks for layer in stack]
 
 
+def unrolled(stack: Array) -> bool:
+    """Whether layers of one shape are a longer program and not a loop.
+
+    On a device a loop over small layers costs up to a third of the speed. Large ones are worth a
+    seventh, but would compile for half a minute.
+    """
+    layers, _, out, into, _ = stack.shape
+    return not on_cpu() and layers * out * into <= UNROLLED
+
+
 def swept(
     body: Callable[[Any, Layer, Any], tuple[Any, Any]],
     carry: Any,
@@ -195,9 +206,8 @@ def swept(
                 return body(carry, Layer(stack, now[0]), now[1])
 
             numbers = jnp.arange(first, stack.shape[0], dtype=jnp.int32)
-            # On a device a loop over few layers costs more than a longer program.
             carry, out = jax.lax.scan(
-                step, carry, (numbers, rest), reverse=reverse, unroll=not on_cpu()
+                step, carry, (numbers, rest), reverse=reverse, unroll=unrolled(stack)
             )
         elif stack.shape[0] > first:
             told = jax.tree.map(lambda a: a[0], rest)
@@ -232,7 +242,7 @@ def rewritten(
         else:
             numbers = jnp.arange(stack.shape[0], dtype=jnp.int32)
             (carry, stack), _ = jax.lax.scan(
-                step, (carry, stack), (numbers, known), unroll=not on_cpu()
+                step, (carry, stack), (numbers, known), unroll=unrolled(stack)
             )
         made.append(stack)
     return carry, made
