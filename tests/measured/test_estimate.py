@@ -150,6 +150,29 @@ def test_a_leak_is_told_from_noise():
     assert "NOT conserved" in str(measured.certify(applied, leaking, repeat=runs))
 
 
+def test_digits_that_a_file_cut_off_are_no_leak():
+    rng = np.random.default_rng(7)
+    applied = rng.standard_normal((36, 3))
+    applied -= applied.mean(axis=1, keepdims=True)
+    # The worst that cutting can do: what is lost follows what was applied.
+    cut = applied @ spiral_loop().T + 2e-4 * applied[:, :1]
+    finding = measured.certify(applied, cut)
+    assert finding.leading.mass.p < 0.01
+    assert not finding.leading.mass.leaks()
+    assert "NOT conserved" not in str(finding)
+
+
+def test_residuals_of_the_other_sign_are_named_and_change_no_verdict():
+    applied, runs = series(3, 12)
+    seen = applied @ spiral_loop().T + 0.02 * np.random.default_rng(3).standard_normal(
+        applied.shape
+    )
+    right, wrong = (measured.certify(sign * applied, seen, repeat=runs) for sign in (1, -1))
+    assert right.verdict == wrong.verdict
+    assert "every residual grows" not in str(right)
+    assert "they are target minus output" in str(wrong)
+
+
 def test_the_check_of_mass_keeps_its_level():
     rng = np.random.default_rng(5)
     applied, _ = series(3, 8)

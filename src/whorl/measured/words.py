@@ -226,6 +226,11 @@ def _worries(finding: Finding, loop: Loop) -> list[str]:
             f"{loop.record.repeats} repeats are too few to be resampled as a whole (7 are needed); "
             "rows were taken as independent"
         )
+    if loop.drive == "residual" and all(mode.decay.high < 0 for mode in loop.intervals.modes):
+        said.append(
+            "every residual grows, as if residuals were output minus target: they are target minus "
+            "output here; with all signs changed the verdict is the same"
+        )
     if loop.mass.offset > 0.01 and loop.drive == "residual":
         said.append(
             f"residuals do not sum to zero: {loop.mass.offset:.1%} of them is the same for all "
@@ -317,7 +322,7 @@ def _mass(loop: Loop, alpha: float, tried: int) -> str:
     size = f"the velocities' sums are {mass.share:.1%} of them, p = {mass.p:.2g}"
     return (
         f"NOT conserved: outputs gain or lose with what is applied; {size}"
-        if 1 - (1 - mass.p) ** tried <= alpha
+        if mass.leaks(1 - (1 - alpha) ** (1 / tried))
         else (
             f"conserved within the noise; {size}"
             if mass.share < BLURRED
