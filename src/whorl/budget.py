@@ -193,7 +193,7 @@ class RateBounds(Shown, eqx.Module):
             f"{many} at a rate of at most {float(self.reciprocal):.4g} under "
             f"a symmetric law, {float(self.turning):.4g} under any law of the same gain "
             f"({float(self.factor):.3g} times as fast), and {float(self.gyrating):.4g} where a "
-            "skew part of the loop is free"
+            "skew part of the loop is free."
         )
 
 

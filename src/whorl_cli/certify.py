@@ -155,17 +155,20 @@ def _series(args: argparse.Namespace) -> int:
 
 
 def _told(args: argparse.Namespace, found: Any) -> int:
-    """Page, words or numbers of what was found, and its exit code."""
+    """Words or numbers of what was found, its page, and its exit code.
+
+    A page that cannot be written loses no words.
+    """
     from whorl import measured
 
+    if not args.json:
+        _output.line(str(found))
     if args.page is not None:
         measured.write(found, args.page)
     if args.json:
         _output.say({**found.to_dict(), "page": args.page})
-    else:
-        _output.line(str(found))
-        if args.page is not None:
-            _output.line(f"\nThe pictures are in {args.page}.")
+    elif args.page is not None:
+        _output.line(f"\nThe pictures are in {args.page}.")
     return found.verdict.code
 
 

@@ -81,13 +81,13 @@ def call(args: argparse.Namespace) -> int:
     regress.bootstrap(model, before, after, level=args.level, **given)
     test = regress.permutation(model, before, after, **given)
     model.notes_ = [*before.remarks, *model.notes_]
+    if not args.json:  # first: a page that cannot be written loses no words
+        _output.line(model.summary(), f"permutation test of no effect: p = {test.p:.3g}")
     if args.page is not None:
         source = " and ".join(Path(one).name for one in (args.first, args.second) if one)
         regress.write(model, args.page, X=before, test=test, source=source)
     if args.json:
         _output.say({**regress.to_dict(model), "p": test.p, "page": args.page})
-    else:
-        _output.line(model.summary(), f"permutation test of no effect: p = {test.p:.3g}")
-        if args.page is not None:
-            _output.line(f"\nThe pictures are in {args.page}.")
+    elif args.page is not None:
+        _output.line(f"\nThe pictures are in {args.page}.")
     return 0

@@ -163,8 +163,9 @@ def test_a_page_on_a_full_disk_leaves_the_old_one_and_is_named(whorl, tmp_path):
     page = tmp_path / "page.html"
     page.write_text("old")
     with full_disk(1000):
-        code, _, err = whorl(EXAMPLE, "--page", page)
+        code, out, err = whorl(EXAMPLE, "--page", page)
     assert (code, err) == (2, f"whorl: {page}: file too large\n")
+    assert out.startswith("This learner")
     assert page.read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
 

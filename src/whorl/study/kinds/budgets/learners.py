@@ -68,7 +68,7 @@ class Learner(NamedTuple):
     ring: Array  # late layers, (stale, depth, w, w, B)
 
 
-def total(terms: Any) -> Array:
+def total(terms: Any) -> Any:
     """The sum of a few arrays, one after the other."""
     return functools.reduce(operator.add, terms)
 
@@ -78,7 +78,7 @@ def highest(terms: Any) -> Array:
     return functools.reduce(jnp.maximum, terms)
 
 
-def times(a: Array, b: Array) -> Array:
+def times(a: Any, b: Any) -> Any:
     """Matrices (i, k, B) and (k, j, B)."""
     return total(a[:, k, None] * b[None, k] for k in range(a.shape[1]))
 
@@ -88,7 +88,7 @@ def _numpy(array: Any) -> Any:
     return np if isinstance(array, np.ndarray) else jnp
 
 
-def flows(layers: Array, inputs: Array) -> list[Array]:
+def flows(layers: Any, inputs: Any) -> list[Any]:
     """What flows into every layer and out of the last, each (samples, w, B)."""
     found = [inputs]
     for layer in layers:
@@ -98,7 +98,7 @@ def flows(layers: Array, inputs: Array) -> list[Array]:
     return found
 
 
-def behind(layers: Array) -> list[Array]:
+def behind(layers: Any) -> list[Any]:
     """The map from behind every layer to the outputs in zero-sum coordinates, (n, w, B)."""
     width, batch = layers.shape[1], layers.shape[-1]
     basis, numpy = np.asarray(tangent_basis(width)).T, _numpy(layers)
