@@ -21,7 +21,7 @@ import psutil
 import timing
 
 from whorl import sweep
-from whorl_cli.sweep import size
+from whorl_cli._output import size
 
 DESIGN = """name = "soak"
 title = "one shape after the other, for as long as it takes"

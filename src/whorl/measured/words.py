@@ -210,6 +210,22 @@ def notes(finding: Finding) -> list[str]:
     return said
 
 
+def _residuals(loop: Loop) -> list[str]:
+    """What is odd about the residuals that were applied."""
+    said = []
+    if all(mode.decay.high < 0 for mode in loop.intervals.modes):
+        said.append(
+            "every residual grows, as if residuals were output minus target: they are target minus "
+            "output here; with all signs changed the verdict is the same"
+        )
+    if loop.mass.offset > 0.01:
+        said.append(
+            f"residuals do not sum to zero: {loop.mass.offset:.1%} of them is the same for all "
+            "outputs and was left out"
+        )
+    return said
+
+
 def _worries(finding: Finding, loop: Loop) -> list[str]:
     said, fit = [], loop.fit
     if fit.rank < len(fit.basis):
@@ -226,16 +242,8 @@ def _worries(finding: Finding, loop: Loop) -> list[str]:
             f"{loop.record.repeats} repeats are too few to be resampled as a whole (7 are needed); "
             "rows were taken as independent"
         )
-    if loop.drive == "residual" and all(mode.decay.high < 0 for mode in loop.intervals.modes):
-        said.append(
-            "every residual grows, as if residuals were output minus target: they are target minus "
-            "output here; with all signs changed the verdict is the same"
-        )
-    if loop.mass.offset > 0.01 and loop.drive == "residual":
-        said.append(
-            f"residuals do not sum to zero: {loop.mass.offset:.1%} of them is the same for all "
-            "outputs and was left out"
-        )
+    if loop.drive == "residual":
+        said += _residuals(loop)
     if finding.weighted and not 1 / WIDE < fit.scatter < WIDE:
         said.append(
             f"the velocities scatter {fit.scatter:.2g} times as much as the stated uncertainty"
