@@ -12,9 +12,6 @@ os.environ["JAX_COMPILATION_CACHE_DIR"] = str(
     Path(__file__).parent.parent / ".pytest_cache" / "compiled"
 )
 os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.1"
-# The quick suite asks the compiler for less effort; the thorough one runs what users run.
-if os.environ.get("WHORL_EXAMPLES", "quick") == "quick":
-    os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=1")
 
 import hypothesis
 import jax
