@@ -206,6 +206,7 @@ def test_an_explorer_hands_out_its_figures_and_its_script():
     assert Explorer.at("http://127.0.0.1:1/?depth=2").state == State(depth=2)
 
 
+@pytest.mark.slow  # its server ends while programs compile, which once ended a worker
 def test_an_explorer_shows_itself_in_a_notebook(monkeypatch):
     monkeypatch.setattr(server, "warm", lambda *given, **named: None)
     explorer = Explorer(depth=2)
