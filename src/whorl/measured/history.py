@@ -418,10 +418,7 @@ def notes(history: History, phase: Phase) -> list[str]:
     lost = "a mode may turn by more than half a cycle between samples, or be lost by then: sample "
     away = np.linalg.norm(phase.course.left, axis=1)
     far = float(away.max() / max(np.median(away), 1e-300))
-    wild = (
-        f"the sample at time {phase.course.steps.time[np.argmax(away)]:g} lies {far:.0f} times "
-        "farther off than half of all do: one value may decide; look at it"
-    )
+    wild = words.far_off(f"the sample at time {phase.course.steps.time[np.argmax(away)]:g}", far)
     said = [f"{lost}more often"] * phase.aliased + [wild] * (far > FAR)
     return said + [
         f"{name} is seen (p = {p:.2g}): one linear loop is not the whole story"

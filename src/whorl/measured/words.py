@@ -249,10 +249,7 @@ def _worries(finding: Finding, loop: Loop) -> list[str]:
             f"the velocities scatter {fit.scatter:.2g} times as much as the stated uncertainty"
         )
     if (wild := _wild(loop)) is not None:
-        said.append(
-            f"measurement {wild[0]} lies {wild[1]:.0f} times farther off than half of all do: one "
-            "value may decide; look at it"
-        )
+        said.append(far_off(f"measurement {wild[0]}", wild[1]))
     seen = loop.order.seen(finding.alpha)
     if "offset" in seen:
         size = np.linalg.norm(fit.offset)
@@ -271,6 +268,14 @@ def _worries(finding: Finding, loop: Loop) -> list[str]:
                 "balanced order, as --template does"
             )
     return said
+
+
+def far_off(what: str, times: float) -> str:
+    """What is said of one value that lies so many times farther off than half of all."""
+    return (
+        f"{what} lies {times:.0f} times farther off than half of all do: one value may decide; "
+        "look at it"
+    )
 
 
 def _wild(loop: Loop) -> tuple[int, float] | None:
