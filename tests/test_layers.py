@@ -10,7 +10,7 @@ import pytest
 
 import whorl as wh
 from test_ensemble import alone, assert_same, many, pairs_of
-from whorl.fast import layers, modes
+from whorl.fast import fused, layers, modes, programs
 from whorl.learning import dispatch
 
 HOLES = np.array([[1, 0, 1, 1], [1, 1, 0, 1], [0, 1, 1, 1], [1, 1, 1, 0]], dtype=bool)
@@ -72,6 +72,34 @@ def test_every_policy_gate_and_law_follows_the_loop_over_one_pair(name):
     widths, policy = CASES[name]
     nets, data = pairs_of(2, widths, epochs=2)
     assert_follows(nets, data, policy)
+
+
+@pytest.fixture
+def as_on_a_device(monkeypatch):
+    """The programs that a device gets, which a CPU can run too."""
+    for module in (fused, layers):
+        monkeypatch.setattr(module, "on_cpu", lambda: False)
+    programs.layer_program.cache_clear()
+    yield
+    programs.layer_program.cache_clear()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.usefixtures("as_on_a_device")
+def test_the_program_of_a_device_follows_the_loop_over_one_pair(name):
+    widths, policy = CASES[name]
+    assert_follows(*pairs_of(2, widths, epochs=2), policy)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("as_on_a_device")
+def test_a_device_leaves_no_trace_of_the_pairs_that_fill_its_last_block():
+    nets, data = pairs_of(programs.WARP + 3, (4, 5, 3), epochs=2)
+    result = many(nets, data, wh.adaptive(0.2), record=True)
+    for number in (0, programs.WARP - 1, programs.WARP, programs.WARP + 2):
+        assert_same(result, number, alone(nets, data, wh.adaptive(0.2), number))
 
 
 @pytest.mark.slow

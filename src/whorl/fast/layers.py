@@ -20,7 +20,7 @@ with depth. Both learners of a pair are one array with a leading axis, the nonre
 from collections.abc import Callable, Sequence
 from functools import reduce
 from itertools import groupby
-from operator import add
+from operator import add, mul
 from typing import Any, NamedTuple
 
 import jax
@@ -119,21 +119,44 @@ def entries(array: Array | Layer, axis: int) -> list[Array]:
     return [at(array, index, axis) for index in range(array.shape[axis])]
 
 
+def whole(array: Array | Layer) -> Array:
+    """All of it."""
+    return array.cut() if isinstance(array, Layer) else array
+
+
 def total(array: Array, axis: int, by: Callable[[Array, Array], Array] = add) -> Array:
     """The sum along an axis, as elementwise work: a reduction would not use the lanes."""
     return reduce(by, entries(array, axis))
 
 
+def summed(make: Callable[..., Array], axis: int, layer: Array | Layer, *fields: Array) -> Array:
+    """The sum over an axis of what `make` gives of a layer and fields that are broadcast to it.
+
+    A CPU adds slice to slice, each read where it lies; a device, which would write every slice
+    down first, reduces. The first field says how many slices there are.
+    """
+    size = fields[0].shape[axis]
+    if not on_cpu():
+        return jnp.sum(make(jax.lax.slice_in_dim(whole(layer), 0, size, axis=axis), *fields), axis)
+
+    def cut(one: Array | Layer, index: int) -> Array:
+        if isinstance(one, Layer) or one.shape[axis] > 1:
+            return jnp.expand_dims(at(one, index, axis), axis)
+        return one
+
+    parts = (make(*(cut(one, index) for one in (layer, *fields))) for index in range(size))
+    return jnp.squeeze(reduce(add, parts), axis)
+
+
 def acted(matrix: Array | Layer, vector: Array) -> Array:
     """Matrices (..., out, in, lanes) on vectors (..., in, lanes)."""
-    return reduce(
-        add,
-        (column * at(vector, j, -2)[..., None, :] for j, column in enumerate(entries(matrix, -2))),
-    )
+    return summed(mul, -2, matrix, vector[..., None, :, :])
 
 
 def product(one: Array | Layer, other: Array) -> Array:
     """Matrices (..., a, b, lanes) times matrices (..., b, c, lanes)."""
+    if not on_cpu():
+        return jnp.sum(whole(one)[..., :, :, None, :] * other[..., None, :, :, :], -3)
     return reduce(
         add,
         (
@@ -145,6 +168,8 @@ def product(one: Array | Layer, other: Array) -> Array:
 
 def product_transposed(one: Array, other: Array | Layer) -> Array:
     """Matrices (..., a, b, lanes) times transposed matrices (..., c, b, lanes)."""
+    if not on_cpu():
+        return jnp.sum(one[..., :, None, :, :] * whole(other)[..., None, :, :, :], -2)
     return reduce(
         add,
         (
@@ -332,12 +357,11 @@ def measure(layers: Groups, rates: Groups, x: Array, y: Array, rule: Rule) -> Lo
                 jnp.maximum, (width_of(field, push, p, rule.full) for field in (b + r, b - r)), kept
             )
         # On fields that sum to zero: columns of a layer count from its last one.
-        below = reduce(
-            add,
-            (
-                at(below, i, -2)[..., None, :] * (row[..., :-1, :] - row[..., -1:, :])
-                for i, row in enumerate(entries(p, -3)[:-1])
-            ),
+        below = summed(
+            lambda rows, field: field * (rows[..., :-1, :] - rows[..., -1:, :]),
+            -3,
+            p,
+            below[..., :, None, :],
         )
         return keep((below, native, kept)), here
 
@@ -356,36 +380,31 @@ def bending(layers: Groups, local: Local) -> Array:
     def body(carry: tuple, both: Layer, told: tuple) -> tuple[tuple, None]:
         (value, first), (flow, push, q, f) = carry, told
         p = both._replace(learner=0)
-        rows, columns = entries(p, -3), entries(p, -2)
+        q, f = q[:, None], f[:, None]
+        mean, tilt = keep((summed(mul, -3, p, q), summed(mul, -3, p, f)))
 
-        def averaged(field: Array) -> Array:
-            return reduce(add, (row * at(field, i, -2)[None] for i, row in enumerate(rows)))
-
-        means = keep((averaged(q), averaged(f)))
         # Not kept: each sum below reads the layer once and makes these anew.
-        apart, slope = (
-            [at(field, i, -2)[None] - mean for i in range(len(rows))]
-            for field, mean in zip((q, f), means, strict=True)
-        )
-        moving = [row * away for row, away in zip(rows, apart, strict=True)]
-        steep = [part * tilt for part, tilt in zip(moving, slope, strict=True)]
-        bent = (part * away * tilt for part, away, tilt in zip(moving, apart, slope, strict=True))
-        value = value + total(flow * (reduce(add, bent) * push * push), -2)
+        def moving(p: Array, q: Array) -> Array:
+            return p * (q - mean)
+
+        def steep(p: Array, q: Array, f: Array) -> Array:
+            return moving(p, q) * (f - tilt)
+
+        def bent(p: Array, q: Array, f: Array) -> Array:
+            return moving(p, q) * (q - mean) * (f - tilt)
+
+        value = value + total(flow * (summed(bent, -3, p, q, f) * push * push), -2)
         # What the scores still average to is the error of the average: near a vertex all of it.
-        left = keep(reduce(add, moving) * push * flow)
+        left = keep(summed(moving, -3, p, q) * push * flow)
         share = keep(push * flow)
-        along = (
-            column * (q - at(means[0], j, -2)[None]) * at(share, j, -2)[None]
-            for j, column in enumerate(columns)
+        along = summed(
+            lambda p, mean, share: p * (q - mean) * share, -2, p, mean[None], share[None]
         )
-        moved = reduce(add, along) - acted(p, left)
-        value = value + 2 * total(first * (reduce(add, steep) * push), -2)
-        if len(columns) > 1:
-            onward = (
-                (column - columns[-1]) * at(first, j, -2)[None]
-                for j, column in enumerate(columns[:-1])
-            )
-            moved = moved + reduce(add, onward)
+        moved = along - acted(p, left)
+        value = value + 2 * total(first * (summed(steep, -3, p, q, f) * push), -2)
+        if p.shape[1] > 1:
+            last = at(p, p.shape[1] - 1, -2)[:, None]
+            moved = moved + summed(lambda p, here: (p - last) * here, -2, p, first[None, :-1])
         return keep((value, moved)), None
 
     stacks = list(zip(local.flow, local.push, local.r, local.residual, strict=True))

@@ -16,6 +16,7 @@ from whorl.fast import ahead, fused, lanes, layers, rollout
 
 BLOCK = 64  # pairs that walk together through the caches of one core
 ALIGNED = 64  # bytes
+WARP = 16  # pairs whose numbers lie side by side on a device
 LANES = ((4, 64), (8, 32), (12, 16), (np.inf, 8))  # the same for layers up to a width
 
 
@@ -132,7 +133,9 @@ def layer_program(ruled: Ruled, rated: bool, record: bool) -> Callable[..., Any]
         data = (blocks, rates, x, y, compressed, rest, order, turns, tables, own)
         work = fused.whole(
             lambda data: (
-                block_by_block(block, data, lanes_at_once) if fused.on_cpu() else block(*data)
+                block_by_block(block, data, lanes_at_once)
+                if fused.on_cpu()
+                else side_by_side(block, data)
             ),
             inlined=True,
         )
@@ -172,6 +175,26 @@ def native_program() -> Callable[..., Any]:
         return (work(data) + rest[None]).T
 
     return jax.jit(chunk, compiler_options=fused.compiler_options())
+
+
+def side_by_side(function: Callable[..., Any], data: Any) -> Any:
+    """Blocks along the last axis at once, each by itself in memory: what a multiprocessor reads of
+    a matrix again and again then stays in its own cache. The last block is filled up with the first
+    pair.
+    """
+    size = jax.tree.leaves(data)[0].shape[-1]
+    room = -size % WARP
+
+    def split(array: Array) -> Array:
+        filled = jnp.concatenate([array, jnp.repeat(array[..., :1], room, -1)], -1)
+        return jnp.moveaxis(filled.reshape(*array.shape[:-1], -1, WARP), -2, 0)
+
+    def joined(array: Array) -> Array:
+        array = jnp.moveaxis(array, 0, -2)
+        return array.reshape(*array.shape[:-2], -1)[..., :size]
+
+    out = jax.vmap(lambda data: function(*data))(jax.tree.map(split, data))
+    return jax.tree.map(joined, out)
 
 
 def block_by_block(function: Callable[..., Any], data: Any, width: int = BLOCK) -> Any:
