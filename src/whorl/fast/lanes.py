@@ -356,8 +356,7 @@ def train(
 ) -> Any:
     """Pairs from start to end.
 
-    Sums (4, lanes), account (updates, 4, lanes) and outcome (updates, 7, lanes) of every update,
-    both ends.
+    Sums (4, lanes), account (4) and outcome (7) of every update, (updates, lanes) each, both ends.
     """
     columns = Columns(layers[:, :2], layers[:, 2])
     start = Learner(columns, keep(loss(columns.head, samples)))
@@ -369,11 +368,10 @@ def train(
             turning, samples, x, y, now[1].astype(layers.dtype), rule
         )
         native, other = update_native(native, samples, x, y, rule)
-        row = jnp.stack([even, handedness, step, own - other])
-        return (turning, native, sums + row), (
-            row,
-            jnp.stack([*seen, native.loss]),
-        ) if record else None
+        row = [even, handedness, step, own - other]
+        # Number by number: stacked, each would be looked up entry by entry.
+        rows = (row, [*seen, native.loss]) if record else None
+        return (turning, native, sums + jnp.stack(row)), rows
 
     sums = jnp.zeros((4, layers.shape[-1]), dtype=layers.dtype)
     (turning, native, sums), rows = jax.lax.scan(body, (start, start, sums), (order, turns))

@@ -583,9 +583,9 @@ def train(
 ) -> Any:
     """Pairs from start to end.
 
-    Sums (4, lanes), account (updates, 4, lanes) and outcome (updates, 7 or 8, lanes) of every
-    update, both ends, and the losses of the start and of both ends. A chooser, which looks ahead,
-    decides in place of the gate.
+    Sums (4, lanes), account (4) and outcome (7 or 8) of every update, (updates, lanes) each, both
+    ends, and the losses of the start and of both ends. A chooser, which looks ahead, decides in
+    place of the gate.
     """
     state = [jnp.repeat(stack[:, None], 2, axis=1) for stack in groups(layers)]
     speeds = (
@@ -609,9 +609,10 @@ def train(
         state, losses = act(state, local, data, step, amount, turn, rule)
         row = account(losses, before)
         sums, lost = added(sums, lost, row)
-        seen = jnp.stack([*losses[:4], step, amount, losses[4], *choice]) if record else None
         after = jnp.stack([losses[0], losses[4]])
-        return (state, after, sums, lost), (row, seen) if record else None
+        # Number by number: stacked, each would be looked up entry by entry.
+        seen = [*losses[:4], step, amount, losses[4], *choice]
+        return (state, after, sums, lost), (list(row), seen) if record else None
 
     none = jnp.zeros((4, begin.shape[-1]), dtype=begin.dtype)
     numbers = jnp.arange(schedule[0].shape[0], dtype=jnp.int32)

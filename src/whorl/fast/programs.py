@@ -44,10 +44,12 @@ def lane_program(policy: str, gate: str, record: bool) -> Callable[..., Any]:
         numbers, *tables = more
         rule = lanes.Knobs(numbers[0], numbers[1], numbers[2], policy, gate)
         if policy != "rollout":
-            return lanes.train(layers, x, y, samples, order, turns, rule, record)
+            made = lanes.train(layers, x, y, samples, order, turns, rule, record)
+            return pairs_first(rest, *made)
         amounts, fractions = numbers[4:, 0].reshape(2, -1)
         plan = rollout.Foresight(amounts, fractions, numbers[3, 0].astype(jnp.int32), *tables)
-        return rollout.train(layers, (x, y), samples, rest, (order, turns), rule, plan, record)
+        made = rollout.train(layers, (x, y), samples, rest, (order, turns), rule, plan, record)
+        return pairs_first(rest, *made)
 
     def chunk(layers: Sequence[Array], *given: Array) -> Any:
         x, y, order, turns, *more = (jnp.moveaxis(array, 0, -1) for array in given)
@@ -62,32 +64,27 @@ def lane_program(policy: str, gate: str, record: bool) -> Callable[..., Any]:
             turns,
             *more,
         )
-        work = fused.whole(
+        return fused.whole(
             lambda data: block_by_block(block, data) if fused.on_cpu() else block(*data)
-        )
-        return pairs_first(*work(data), rest)
+        )(data)
 
     return jax.jit(chunk, compiler_options=fused.compiler_options())
 
 
 def pairs_first(
-    sums: Array, rows: Any, turning: Any, native: Any, *found: Array
+    rest: Array, sums: Array, rows: Any, turning: Any, native: Any, *losses: Array
 ) -> tuple[Any, ...]:
-    """What `train` of a kernel returns, as users have it; the last is what no network changes."""
-    *losses, rest = found
+    """What `train` of a kernel returns of one block, as users have it; rows are turned while they
+    are in the cache. `rest` is the part of a loss that no network changes.
+    """
     ends = ([jnp.moveaxis(layer, -1, 0) for layer in layers] for layers in (turning, native))
+    ended = (*ends, *(loss + rest for loss in losses))
     if rows is None:
-        return list(sums), None, None, *ends, *(loss + rest for loss in losses)
-    kept, (taken, opposite, still, own, step, amount, other, *choice) = (
-        jnp.moveaxis(part, (0, 1), (-1, 0)) for part in rows
-    )
-    seen = [
-        *(one + rest[:, None] for one in (taken, opposite, still, own, other)),
-        step,
-        amount,
-        *choice,
-    ]
-    return list(sums), list(kept), seen, *ends, *(loss + rest for loss in losses)
+        return list(sums), None, None, *ended
+    kept, (taken, opposite, still, own, step, amount, other, *choice) = rows
+    losses_of = (taken, opposite, still, own, other)
+    seen = [*(one + rest[None] for one in losses_of), step, amount, *choice]
+    return list(sums), *jax.tree.map(jnp.transpose, (kept, seen)), *ended
 
 
 # What a kernel is made for, and how it makes its rule: from the arrays of a policy, the rows of
@@ -126,20 +123,20 @@ def layer_program(ruled: Ruled, rated: bool, record: bool) -> Callable[..., Any]
                 plan = rollout.Foresight(amounts, fractions, horizon, *ahead_of)
                 look = ahead.chooser(ahead.Task(x, y, data, rest), rule, plan)
             speeds = rates if rated else [None] * len(blocks)
-            return layers.train(blocks, speeds, (x, y), data, (order, turns), rule, record, look)
+            made = layers.train(blocks, speeds, (x, y), data, (order, turns), rule, record, look)
+            return pairs_first(rest, *made)
 
         widest = max(size for layer in blocks for size in layer.shape[:2])
         lanes_at_once = next(size for limit, size in LANES if widest <= limit)
         data = (blocks, rates, x, y, compressed, rest, order, turns, tables, own)
-        work = fused.whole(
+        return fused.whole(
             lambda data: (
                 block_by_block(block, data, lanes_at_once)
                 if fused.on_cpu()
                 else side_by_side(block, data)
             ),
             inlined=True,
-        )
-        return pairs_first(*work(data), rest)
+        )(data)
 
     return jax.jit(chunk, compiler_options=fused.compiler_options(quick=True))
 
@@ -156,7 +153,9 @@ def native_program() -> Callable[..., Any]:
     ) -> Array:
         rule = lanes.Knobs(numbers[0], numbers[0], numbers[1], "native", "never")
         every, *marks = numbers[2:, 0].astype(jnp.int32)
-        return rollout.native_losses(layers, (x, y), samples, order, rule, jnp.stack(marks), every)
+        return rollout.native_losses(
+            layers, (x, y), samples, order, rule, jnp.stack(marks), every
+        ).T
 
     def chunk(layers: Sequence[Array], *given: Array) -> Array:
         x, y, order, numbers = (jnp.moveaxis(array, 0, -1) for array in given)
@@ -172,7 +171,7 @@ def native_program() -> Callable[..., Any]:
         work = fused.whole(
             lambda data: block_by_block(block, data) if fused.on_cpu() else block(*data)
         )
-        return (work(data) + rest[None]).T
+        return work(data) + rest[:, None]
 
     return jax.jit(chunk, compiler_options=fused.compiler_options())
 
@@ -189,16 +188,14 @@ def side_by_side(function: Callable[..., Any], data: Any) -> Any:
         filled = jnp.concatenate([array, jnp.repeat(array[..., :1], room, -1)], -1)
         return jnp.moveaxis(filled.reshape(*array.shape[:-1], -1, WARP), -2, 0)
 
-    def joined(array: Array) -> Array:
-        array = jnp.moveaxis(array, 0, -2)
-        return array.reshape(*array.shape[:-2], -1)[..., :size]
-
     out = jax.vmap(lambda data: function(*data))(jax.tree.map(split, data))
-    return jax.tree.map(joined, out)
+    return jax.tree.map(lambda array: array.reshape(-1, *array.shape[2:])[:size], out)
 
 
 def block_by_block(function: Callable[..., Any], data: Any, width: int = BLOCK) -> Any:
-    """One block after the other along the last axis, each result written where it belongs."""
+    """One block after the other along the last axis, each result written where it belongs; results
+    have their pairs first.
+    """
     size = jax.tree.leaves(data)[0].shape[-1]
 
     def one(first: Any) -> Any:
@@ -209,13 +206,13 @@ def block_by_block(function: Callable[..., Any], data: Any, width: int = BLOCK) 
     def write(number: Any, out: Any) -> Any:
         first = number * width
         return jax.tree.map(
-            lambda to, new: jax.lax.dynamic_update_slice_in_dim(to, new, first, to.ndim - 1),
+            lambda to, new: jax.lax.dynamic_update_slice_in_dim(to, new, first, 0),
             out,
             one(first),
         )
 
     empty = jax.tree.map(
-        lambda a: jnp.zeros((*a.shape[:-1], size), dtype=a.dtype), jax.eval_shape(one, 0)
+        lambda a: jnp.zeros((size, *a.shape[1:]), dtype=a.dtype), jax.eval_shape(one, 0)
     )
     return jax.lax.fori_loop(0, size // width, write, empty)
 

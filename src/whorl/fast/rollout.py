@@ -194,9 +194,8 @@ def train(
             jnp.abs(sums) >= jnp.abs(row), (sums - total) + row, (row - total) + sums
         )
         return (looking, native, total, lost), (
-            row,
-            jnp.stack([*seen[:6], native.loss, seen[6]]),
-        ) if record else None
+            (list(row), [*seen[:6], native.loss, seen[6]]) if record else None
+        )
 
     none = jnp.zeros((4, layers.shape[-1]), dtype=layers.dtype)
     numbers = jnp.arange(schedule[0].shape[0], dtype=jnp.int32)
