@@ -23,6 +23,9 @@ SHORT = {  # script, arguments, and the column of ratios to draw, if any
     "accelerator": (["--pairs", "1024", "--epochs", "3"], None),
     "cold_start": (["--repeats", "1"], None),
     "wide": ([], None),
+    "joint": ([], None),
+    "ahead": ([], None),
+    "graph": ([], None),
     "certify": (["--rows", "100000"], None),
 }
 
