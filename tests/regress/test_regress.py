@@ -119,6 +119,8 @@ def test_the_gap_bounds_the_distance_to_the_optimum():
         assert 0 <= early.loss_ - best <= early.gap_
     done = FlowRegressor(loss="kl").fit(X, Y)
     assert done.gap_ < 1e-10
+    exact = FlowRegressor(loss="kl").fit(np.eye(2), np.eye(2))  # a gap of 0 is no negative one
+    assert np.copysign(1.0, exact.gap_) == 1.0
     assert (np.diff(done.loss_path_) <= 1e-15).all()
     assert done.loss_path_[-1] == pytest.approx(done.loss_, rel=1e-12)
 
