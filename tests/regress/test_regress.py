@@ -181,6 +181,8 @@ def test_poor_data_are_fitted_and_say_what_is_wrong():
     alike = FlowRegressor(loss="kl").fit(X, np.tile(Y[0], (60, 1)))
     assert any("all targets are alike" in note for note in alike.notes_)
     np.testing.assert_allclose(alike.predict(X), np.tile(Y[0], (60, 1)), rtol=0, atol=1e-5)
+    one.r2_ = -1e-17  # nothing explained, to round-off
+    assert "R squared 0.0000" in one.summary()
     absent = X * np.array([1.0, 0.0, 1.0, 1.0])
     assert "in the input: x1; nothing is known" in FlowRegressor().fit(absent, Y).notes_[0]
     with pytest.raises(ValueError, match="at least one non-zero"):
@@ -201,6 +203,33 @@ def test_intervals_of_columns_that_the_rows_cannot_tell_are_all_that_is_possible
     assert (only.high == 1).all()
 
 
+@pytest.mark.parametrize(
+    ("work", "message"),
+    [
+        (lambda: bootstrap(FlowRegressor(), X, Y, seed=-1), "seed must be a whole number of at le"),
+        (
+            lambda: permutation(FlowRegressor(), X, Y, seed=-2),
+            "seed must be a whole number of at l",
+        ),
+        (
+            lambda: bootstrap(FlowRegressor(), X, Y, groups=[1, 2]),
+            r"groups must have one label per row, 60 in all, but their shape is \(2,\)",
+        ),
+        (lambda: bootstrap(FlowRegressor(), X, Y, groups=3), r"but their shape is \(\)"),
+        (lambda: FlowRegressor().matrix, "instance is not fitted yet"),
+        (lambda: bounds(X[:0], Y[:0]), "X and y must have one row per unit, but their shapes are"),
+        (lambda: bounds(X, Y, share=-1), "share must be at least 0, but it is -1"),
+        (lambda: inner_cells(-TEACHER, X, Y), "transitions must hold finite numbers that are not"),
+        (lambda: inner_cells(TEACHER * np.nan, X, Y), "not negative, but one is nan"),
+        (lambda: contextual(X * 0, Y * 0), "X must have at least one unit with mass, but all sum"),
+        (lambda: misallocated([[1.0]], [[0.0]]), "truth must have a positive, finite sum, but it"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_one_sentence(work, message):
+    with pytest.raises(ValueError, match=message):
+        work()
+
+
 def test_r_squared_is_that_of_the_parts_that_vary():
     model = FlowRegressor().fit(X, Y)
     more = FlowRegressor().fit(X, np.column_stack([Y, np.zeros(60)]))
@@ -208,6 +237,8 @@ def test_r_squared_is_that_of_the_parts_that_vary():
     heavy = np.linspace(0, 2, 60)
     weighted = FlowRegressor(loss="kl").fit(X, Y, heavy)
     assert weighted.r2_ == pytest.approx(weighted.score(X, Y, heavy), abs=1e-12)
+    single = np.where(np.arange(60) == 7, 1.0, 1e-40)  # one row holds all there is
+    assert np.isnan(FlowRegressor().fit(X, Y, single).r2_)
     for loss in ("squared", "kl"):
         alike = FlowRegressor(loss=loss).fit(X, np.tile([0.0, 1.0, 0.0], (60, 1)))
         assert np.isnan(alike.r2_)
@@ -316,17 +347,20 @@ def test_few_rows_widen_intervals_as_student_s_t_does():
     from scipy.stats import norm, t
 
     few, many = (bootstrap(FlowRegressor(), X[:n], Y[:n], repeats=400) for n in (10, 60))
-    for found, n in ((few, 10), (many, 60)):
-        tail = norm.cdf(t.ppf(0.025, n - 4) * np.sqrt(n / (n - 4)))
-        wanted = np.quantile(found.draws, tail, axis=0)
-        np.testing.assert_allclose(found.low, wanted, rtol=0, atol=1e-12)
-        plain = np.quantile(found.draws, [0.025, 0.975], axis=0)
-        assert (found.high - found.low >= plain[1] - plain[0] - 1e-12).all()
     groups = np.arange(60) // 6  # ten units of six rows each
-    tail = norm.cdf(t.ppf(0.025, 6) * np.sqrt(10 / 6))
-    found = bootstrap(FlowRegressor(), X, Y, repeats=400, groups=groups)
-    wanted = np.quantile(found.draws, 1 - tail, axis=0)
-    np.testing.assert_allclose(found.high, wanted, rtol=0, atol=1e-12)
+    grouped = bootstrap(FlowRegressor(), X, Y, repeats=400, groups=groups)
+    for found, n, rows in ((few, 10, 10), (many, 60, 60), (grouped, 10, 60)):
+        tail = norm.cdf(t.ppf(0.025, n - 4) * np.sqrt(n / (n - 4)))
+        low, high = np.quantile(found.draws, [tail, 1 - tail], axis=0)
+        fit = FlowRegressor().fit(X[:rows], Y[:rows]).matrix
+        # Of each end and its mirror image in the fit the further one, and within 0 and 1.
+        wanted = fit - np.minimum(np.maximum(fit - low, high - fit), fit)
+        np.testing.assert_allclose(found.low, wanted, rtol=0, atol=1e-12)
+        wanted = fit + np.minimum(np.maximum(fit - low, high - fit), 1 - fit)
+        np.testing.assert_allclose(found.high, wanted, rtol=0, atol=1e-12)
+        assert (found.high - found.low >= high - low - 1e-12).all()
+        assert (found.low <= fit).all()
+        assert (fit <= found.high).all()
 
 
 def test_a_bootstrap_fit_is_a_fit_with_its_weights():

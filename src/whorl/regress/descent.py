@@ -125,11 +125,11 @@ def step(loss: Loss, point: Point) -> Point:
     factor = xp.where(taken, xp.where(point.size > 1, 0.1, 1.0), 4.0)
     damping = xp.clip(point.damping * factor, least, 1e6)
     size = xp.where(taken, 4.0, point.size / 2)
-    chosen = (
+    layer, seen, push, curve = (
         xp.where(taken.reshape(-1, *[1] * (new.ndim - 1)), new, old)
         for new, old in zip(there[:4], point[:4], strict=True)
     )
-    return Point(*chosen, size, damping, least)
+    return Point(layer, seen, push, curve, size, damping, least)
 
 
 def inside(layer: Layers, share: float) -> Layers:
@@ -220,9 +220,10 @@ def _moved(point: Point) -> Layers:
         along = down + solve(curve, down, free, right, point.damping)
         # Once a step was refused, entries that the next would take below zero are held, too.
         tried = (point.least > FLAT)[:, None, None]
-        if xp is np and not tried.any():
+        falls = tried & free & (layer + along < 0) & (layer < layer.max(axis=1, keepdims=True))
+        if xp is np and not falls.any():
             break
-        free = free & ~(tried & (layer + along < 0) & (layer < layer.max(axis=1, keepdims=True)))
+        free = free & ~falls
     share, least = xp.where(whole, size / 4, size), xp.where(whole, 0.0, layer / 10)
     to = xp.maximum(layer + share * along, least)
     return to / to.sum(axis=1, keepdims=True)

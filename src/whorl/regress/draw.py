@@ -158,8 +158,11 @@ def _marker(number: int) -> str:
 
 def _named(model: FlowRegressor) -> tuple[list[str], list[str]]:
     """Names as far as a picture has room for them, in one direction and on one line."""
-    came, to = ([_check.plain(name) for name in names] for names in labels(model))
-    return tuple([n if len(n) <= ROOM else f"{n[: ROOM - 1]}…" for n in ns] for ns in (came, to))
+    came, to = (
+        [n if len(n) <= ROOM else f"{n[: ROOM - 1]}…" for n in map(_check.plain, names)]
+        for names in labels(model)
+    )
+    return came, to
 
 
 # Names come from somebody's file: nothing in them is mathematics.
