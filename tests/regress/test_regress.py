@@ -1,6 +1,7 @@
 """Fits against other solvers, other people's numbers, and what must hold of any of them."""
 
 import csv
+import gzip
 import os
 import pickle
 from pathlib import Path
@@ -39,7 +40,9 @@ def data(name):
     places += [parent / "shared" / "data" for parent in Path(__file__).resolve().parents]
     for place in places:
         if (place / name).exists():
-            return list(csv.DictReader((place / name).read_text().splitlines()))
+            opened = gzip.open if name.endswith(".gz") else open
+            with opened(place / name, "rt") as file:
+                return list(csv.DictReader(file))
     pytest.skip(f"{name} is not on this machine; WHORL_DATA may say where")
     raise AssertionError
 
@@ -76,17 +79,35 @@ def divergence(p, x, y):
     return np.sum(y[y > 0] * np.log(y[y > 0] / q[y > 0])) / len(y)
 
 
+def agrees_with_a_quadratic_program(x, y):
+    found, known = FlowRegressor(tol=1e-14).fit(x, y).layers_[0], program(x, y)
+    assert abs(squared(found, x, y) - squared(known, x, y)) <= 1e-12
+    # The program's zeros are zero to its round-off, ours exactly.
+    np.testing.assert_array_equal(found == 0, known < 1e-10)
+    np.testing.assert_allclose(found.sum(axis=0), 1, rtol=0, atol=4e-16)
+    assert found.min() >= 0
+
+
 @pytest.mark.slow
 def test_the_squared_optimum_is_that_of_a_quadratic_program_in_value_and_zeros():
     for seed in range(200):
-        x, y = random_problem(seed)
-        found, known = FlowRegressor(tol=1e-14).fit(x, y).layers_[0], program(x, y)
-        assert squared(found, x, y) <= squared(known, x, y) + 1e-12
-        # Where neither side is within round-off of zero, both agree on which entries are.
-        np.testing.assert_array_equal((found == 0) & (known > 1e-7), False)
-        np.testing.assert_array_equal((known < 1e-13) & (found > 1e-7), False)
-        np.testing.assert_allclose(found.sum(axis=0), 1, rtol=0, atol=4e-16)
-        assert found.min() >= 0
+        agrees_with_a_quadratic_program(*random_problem(seed))
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        ("elections/senc.csv", ("white", "black", "natam"), ("dem", "rep", "non")),
+        ("elections/senc.csv", ("dem", "rep", "non"), ("white", "black", "natam")),
+        ("compositions/white_cells.csv", "GLM", "GLM"),
+    ],
+)
+def test_so_is_that_of_measured_tables(name, before, after):
+    rows = data(name)
+    one = [row for row in rows if row.get("Experiment", "ImageAnalysis") == "ImageAnalysis"]
+    other = [row for row in rows if row.get("Experiment", "") != "ImageAnalysis"]
+    x, y = columns(one, before), columns(other, after)
+    agrees_with_a_quadratic_program(*(table / table.sum(axis=1, keepdims=True) for table in (x, y)))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -499,3 +520,37 @@ def test_precincts_are_misallocated_as_often_as_known_and_less_often_by_context(
     assert misallocated(inner_cells(found["kl"], before, after), truth) == pytest.approx(
         0.038, abs=1e-4
     )
+
+
+@pytest.mark.slow
+def test_new_zealand_is_misallocated_as_the_tutorial_says():
+    votes, cells = {}, {}
+    for row in data("elections/nz2017_votes.csv.gz"):
+        units = votes.setdefault(row["district"], {}).setdefault(row["side"], {})
+        units.setdefault(row["unit"], {})[row["name"]] = float(row["votes"])
+    for row in data("elections/nz2017_truth.csv"):
+        cell = row["party"], row["candidate"]
+        cells.setdefault(row["district"], {})[cell] = float(row["value"])
+    wrong, mass = [], []
+    for district, sides in votes.items():
+        before, after = (
+            np.array([list(unit.values()) for unit in sides[side].values()])
+            for side in ("party", "candidate")
+        )
+        lists, persons = (list(sides[side]["0"]) for side in ("party", "candidate"))
+        truth = np.zeros((len(persons), len(lists)))
+        for (party, person), value in cells[district].items():  # some with their party behind
+            known = next(n for n in persons if person == n or person.startswith(f"{n} ("))
+            truth[persons.index(known), lists.index(party)] += value
+        np.testing.assert_array_equal(truth.sum(axis=0), before.sum(axis=0))
+        full = before.any(axis=1)
+        fitted = FlowRegressor(loss="kl").fit(before[full], after[full]).matrix
+        total = before.sum(axis=0)
+        even = np.outer(after.sum(axis=0) / after.sum(), total)
+        wrong.append([np.abs(guess - truth).sum() / 2 for guess in (fitted * total, even)])
+        mass.append(truth.sum())
+    assert len(wrong) == 71
+    pooled = np.sum(wrong, axis=0) / np.sum(mass)
+    by_district = np.mean(wrong / np.array(mass)[:, None], axis=0)
+    np.testing.assert_allclose(pooled, [0.110, 0.393], rtol=0, atol=5e-4)
+    np.testing.assert_allclose(by_district, [0.109, 0.386], rtol=0, atol=5e-4)
