@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 from sklearn.base import clone
 
 import whorl as wh
-from whorl.learning.baseline import learn
+from whorl.learning.baseline import boundary, learn
 from whorl.regress import (
     FlowRegressor,
     bootstrap,
@@ -237,6 +237,10 @@ def test_intervals_of_columns_that_the_rows_cannot_tell_are_all_that_is_possible
             r"groups must have one label per row, 60 in all, but their shape is \(2,\)",
         ),
         (lambda: bootstrap(FlowRegressor(), X, Y, groups=3), r"but their shape is \(\)"),
+        (
+            lambda: bootstrap(FlowRegressor(), X, Y, groups=[*"ab" * 29, 1, None]),
+            "groups must have one label per row, but row 59 has none",
+        ),
         (lambda: FlowRegressor().matrix, "instance is not fitted yet"),
         (lambda: bounds(X[:0], Y[:0]), "X and y must have one row per unit, but their shapes are"),
         (lambda: bounds(X, Y, share=-1), "share must be at least 0, but it is -1"),
@@ -328,26 +332,53 @@ def test_faces_in_single_precision_have_the_zeros_of_the_optimum(wide):
         wh.faced(net, 1e-50)
 
 
-@pytest.mark.slow
-def test_a_pair_on_faces_closes_its_account_and_weights_return():
-    start = np.array([[0.98, 0.5, 0.1], [0.02, 0.5, 0.0], [0.0, 0.0, 0.9]])
-    net = wh.faced(wh.Network([start], support=[start > 0]), 1e-6)
+START = np.array([[0.98, 0.5, 0.1], [0.02, 0.5, 0.0], [0.0, 0.0, 0.9]])
+
+
+def on_a_face(dtype):
+    """A network with weights that have vanished and must return, and what it is to learn."""
+    net = wh.faced(wh.Network([START.astype(dtype)], support=[START > 0]), 1e-6)
     inputs = np.random.default_rng(0).dirichlet(np.ones(3), 6)
-    pair = wh.train(
-        net,
-        inputs,
-        inputs @ np.array([[0.2, 0, 0.5], [0.3, 0, 0.5], [0.5, 1, 0]]).T,
-        policy=wh.adaptive(0.5),
-        epochs=30,
-        seed=1,
-    )
+    aim = np.array([[0.2, 0, 0.5], [0.3, 0, 0.5], [0.5, 1, 0]])
+    return net, inputs.astype(dtype), (inputs @ aim.T).astype(dtype)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_pair_on_faces_closes_its_account_and_weights_return(dtype):
+    net, inputs, targets = on_a_face(dtype)
+    pair = wh.train(net, inputs, targets, policy=wh.adaptive(0.5), epochs=30, seed=1)
     assert pair.completed
     assert pair.ledger.closed
+    assert pair.ledger.closure <= max(1e-14, np.finfo(dtype).eps / 10)
     end = np.asarray(pair.nonreciprocal.layers[0])
+    assert end.dtype == dtype
     assert end[2, 0] > 0.1  # it had vanished at the start
-    np.testing.assert_allclose(end.sum(axis=0), 1, rtol=0, atol=4e-16)
+    np.testing.assert_allclose(end.sum(axis=0), 1, rtol=0, atol=2 * np.finfo(dtype).eps)
     with pytest.raises(ValueError, match=r"least must be greater than 0 and at most 0.03"):
         wh.faced(net, 0.5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        wh.exponentiated_gradient(),
+        wh.natural_gradient(),
+        wh.gauss_newton(0.1),
+        boundary(wh.leaky(0.1)),
+    ],
+    ids=["exponentiated", "natural", "Gauss-Newton", "law"],
+)
+def test_weights_that_vanished_return_with_every_rule(rule, dtype):
+    net, inputs, targets = on_a_face(dtype)
+    given = {"schedule": np.zeros(200, dtype=int), "full_batch": True}
+    run = learn(net, inputs, targets, rule=rule, scale=0.5, **given)
+    end = np.asarray(run.system.layers[0])
+    assert run.completed
+    np.testing.assert_allclose(end[2], [0.5, 1.0, 0.0], rtol=0, atol=0.02)
+    np.testing.assert_allclose(end.sum(axis=0), 1, rtol=0, atol=2 * np.finfo(dtype).eps)
 
 
 def test_intervals_hold_the_truth_about_as_often_as_they_say():

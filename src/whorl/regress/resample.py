@@ -234,9 +234,12 @@ def _labels(groups: Any, sample_weight: Any, model: FlowRegressor, y: Any, real:
         raise ValueError(
             f"groups must have one label per row, {len(y)} in all, but their shape is {given.shape}"
         )
+    lost = [row for row, label in enumerate(given.tolist()) if label is None or label != label]
+    if lost:
+        raise ValueError(f"groups must have one label per row, but row {lost[0]} has none")
     if model.counts:
         weights = weights * np.asarray(y).sum(axis=1)
-    labels = given[weights > 0]
+    labels = given.astype(str)[weights > 0]
     return np.unique(labels, return_inverse=True)[1]
 
 
