@@ -2,11 +2,12 @@
 
 Data sets are drawn from a known matrix. In every row each column of it is drawn anew around its mean
 (units differ), then 200 counts are drawn; rows are fitted as shares. Tables like 212 precincts and
-tables of 30 rows, a truth inside and one with exact zeros. Three ways to read the same draws:
+tables of 30 rows, a truth inside, one with exact zeros, and one of five parts. Four ways to read the same draws:
 percentiles; percentiles at a level that makes up for few rows, as Student's t does (`expanded`,
-Hesterberg 2015: what `bootstrap` gives); and BCa (Efron 1987), which is told of skewness by leaving out one row at a time.
+Hesterberg 2015); the further of these and their mirror images in the fit (`mirrored`: what `bootstrap`
+gives); and BCa (Efron 1987), which is told of skewness by leaving out one row at a time.
 
-    python benchmarks/coverage.py                 # two minutes
+    python benchmarks/coverage.py                 # three minutes
     python benchmarks/coverage.py --csv docs/data/coverage.csv
 """
 
@@ -21,18 +22,28 @@ from scipy.stats import norm
 from whorl.regress import FlowRegressor, bootstrap
 from whorl.regress.descent import minimise
 from whorl.regress.losses import LOSSES
+from whorl.regress.resample import _tail
 
 TRUTHS = {
     "inside": np.array([[0.7, 0.2, 0.3], [0.2, 0.6, 0.3], [0.1, 0.2, 0.4]]),
     "with zeros": np.array([[0.9, 0.1, 0.0], [0.1, 0.8, 0.05], [0.0, 0.1, 0.95]]),
+    "five parts": np.array(
+        [
+            [0.8, 0.05, 0.0, 0.0, 0.1],
+            [0.1, 0.9, 0.1, 0.2, 0.0],
+            [0.1, 0.0, 0.85, 0.0, 0.3],
+            [0.0, 0.05, 0.0, 0.8, 0.0],
+            [0.0, 0.0, 0.05, 0.0, 0.6],
+        ]
+    ),
 }
 HEAD = ["rows", "truth", "loss", "intervals", "positive", "worst", "zero", "width", "sets"]
 
 
 def drawn(rng, rows, truth, spread=30, trials=200):
     """Inputs, and counts of units whose columns differ."""
-    x = rng.dirichlet([2.0, 1.5, 1.0], rows)
-    own = rng.standard_gamma(np.broadcast_to(spread * truth, (rows, 3, 3)))
+    x = rng.dirichlet(np.linspace(2.0, 1.0, len(truth)), rows)
+    own = rng.standard_gamma(np.broadcast_to(spread * truth, (rows, *truth.shape)))
     own = own / own.sum(axis=1, keepdims=True)
     return x, rng.multinomial(trials, np.einsum("rij,rj->ri", own, x))
 
@@ -42,7 +53,7 @@ def corrected(draws, best, x, y, loss):
     n = len(x)
     shares = y / y.sum(axis=1, keepdims=True)
     posed = LOSSES[loss](x, shares, np.ones((n, n)) - np.eye(n))
-    without = minimise(posed, np.full((n, 3, 3), 1 / 3), 1e-9, 500).layer
+    without = minimise(posed, np.full((n, *best.shape), 1 / len(best)), 1e-9, 500).layer
     apart = without.mean(axis=0) - without
     skew = np.sum(apart**3, axis=0) / (6 * np.maximum(np.sum(apart**2, axis=0), 1e-60) ** 1.5)
     below = np.mean(draws < best, axis=0) + np.mean(draws == best, axis=0) / 2
@@ -52,10 +63,11 @@ def corrected(draws, best, x, y, loss):
 
 
 def ways(found, model, x, y):
-    """Low and high ends of 95 % intervals, by three readings of the same draws."""
-    draws = found.draws
+    """Low and high ends of 95 % intervals, by four readings of the same draws."""
+    draws, tail = found.draws, _tail(0.025, *x.shape)
     yield "percentile", *np.quantile(draws, [0.025, 0.975], axis=0)
-    yield "expanded", found.low, found.high
+    yield "expanded", *np.quantile(draws, [tail, 1 - tail], axis=0)
+    yield "mirrored", found.low, found.high
     low, high = corrected(draws, model.matrix, x, y, model.loss)
     ordered, last = np.sort(draws, axis=0), len(draws) - 1
     read = (

@@ -6,7 +6,7 @@ and SQUAREM are told the optimum and stop themselves there, which no user of the
 processor seconds of one thread (set OPENBLAS_NUM_THREADS=1). SLSQP and a quadratic program
 (quadprog, where it is installed) solve the squared problem.
 
-    python benchmarks/regress.py            # some minutes: EM on 100 000 rows takes most of it
+    python benchmarks/regress.py            # two minutes: EM on 100 000 rows takes most of it
     python benchmarks/regress.py --rows 10000
 """
 
@@ -72,20 +72,27 @@ def em(x, y, best, limit):
 
 
 def squarem(x, y, best, limit):
-    """EM with squared extrapolation (Varadhan and Roland 2008, third steplength)."""
-    p = np.full((y.shape[1], x.shape[1]), 1 / y.shape[1])
+    """EM with squared extrapolation (Varadhan and Roland 2008, third steplength).
+
+    An extrapolation may leave the simplex. Entries that it would take to zero or below keep a
+    thousandth of what two rounds of EM leave them: a zero would never return. If the loss has grown
+    after all, those two rounds are the step.
+    """
+    p, last = np.full((y.shape[1], x.shape[1]), 1 / y.shape[1]), np.inf
     until = time.thread_time() + limit
-    for number in itertools.count(2, 3):
+    for number in itertools.count(3, 3):
         one = turned(p, x, y)
         two = turned(one, x, y)
         first, second = one - p, two - 2 * one + p
-        length = -np.linalg.norm(first) / max(np.linalg.norm(second), 1e-300)
-        tried = p - 2 * min(length, -1.0) * first + min(length, -1.0) ** 2 * second
-        tried = np.maximum(tried, 1e-300)
-        tried = tried / tried.sum(axis=0)
-        p = turned(tried if value(tried, x, y) <= value(two, x, y) else two, x, y)
-        if (above := value(p, x, y) - best) <= ABOVE or late(until):
-            return number + 1, above
+        length = min(-np.linalg.norm(first) / max(np.linalg.norm(second), 1e-300), -1.0)
+        tried = np.maximum(p - 2 * length * first + length**2 * second, 1e-3 * two)
+        p = turned(tried / tried.sum(axis=0), x, y)
+        now = value(p, x, y)
+        if not now <= last:
+            p, now = two, value(two, x, y)
+        last = now
+        if now - best <= ABOVE or late(until):
+            return number, now - best
     return None
 
 

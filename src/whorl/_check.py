@@ -165,11 +165,15 @@ def scalar(
             value = jnp.asarray(float(seen))
     result = array(name, value, 0)
     if known(result):
-        if above is not None and not float(result) > above:
-            raise ValueError(f"{name} must be greater than {above:g}, but it is {float(result):g}")
-        if least is not None and not float(result) >= least:
-            raise ValueError(f"{name} must be at least {least:g}, but it is {float(result):g}")
+        _within(name, float(result), above, least)
     return result
+
+
+def _within(name: str, value: float, above: float | None, least: float | None) -> None:
+    if above is not None and not value > above:
+        raise ValueError(f"{name} must be greater than {above:g}, but it is {value:g}")
+    if least is not None and not value >= least:
+        raise ValueError(f"{name} must be at least {least:g}, but it is {value:g}")
 
 
 def number(
@@ -177,6 +181,9 @@ def number(
 ) -> float:
     """A finite real number that decides something in Python, and so cannot be traced."""
     need_known(name, "give it as a constant", value)
+    if isinstance(value, float) and np.isfinite(value):  # with all its digits, also in 32-bit JAX
+        _within(name, value, above, least)
+        return float(value)
     return float(scalar(name, value, above=above, least=least))
 
 

@@ -253,11 +253,17 @@ class Faces(Simplex):
     least: Float[Array, ""]
 
     def step(self, point: Block, score: Block, step: ArrayLike) -> Block:
+        return self._moved(simplex.step, point, score, step)
+
+    def geodesic(self, point: Block, score: Block, step: ArrayLike) -> Block:
+        return self._moved(simplex.geodesic, point, score, step)
+
+    def _moved(self, move: Any, point: Block, score: Block, step: ArrayLike) -> Block:
         excess = score - simplex.mean(point, score)
         # Scores are known to round-off: one that ties with the mean says nothing.
         scale = jnp.max(jnp.abs(score), axis=0, keepdims=True)
         back = (point == 0) & (excess > 16 * jnp.finfo(point.dtype).eps * scale)
-        moved = simplex.step(jnp.where(back, 2 * self.least, point), score, step)
+        moved = move(jnp.where(back, 2 * self.least, point), score, step)
         left = jnp.where((moved < self.least) & (excess < 0), 0.0, moved)
         return left / jnp.sum(left, axis=0, keepdims=True)
 

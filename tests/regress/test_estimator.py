@@ -18,6 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import composition_regression
 import whorl as wh
 from whorl.learning.baseline import boundary, learn
+from whorl.regress import bootstrap
 from whorl.regress.estimator import LEARNERS, FlowRegressor, _promised
 from whorl.regress.tables import Named
 
@@ -210,12 +211,14 @@ def test_counts_and_single_precision_are_welcome_and_answers_are_double():
 
 
 def test_thirty_two_bit_jax_makes_no_difference_and_stays_as_it_was():
-    wanted = FlowRegressor(epochs=2).fit(X, Y).layers_[0]
+    wanted = FlowRegressor(alpha=0.1).fit(X, Y).layers_[0]
     with jax.enable_x64(False):
-        model = FlowRegressor(epochs=2).fit(X, Y)
+        model = FlowRegressor(alpha=0.1).fit(X, Y)
         prediction = model.predict(X)
+        level = bootstrap(model, X, Y, repeats=2, level=0.9).level
         assert not jax.config.read("jax_enable_x64")
     assert prediction.dtype == np.float64
+    assert level == 0.9
     np.testing.assert_array_equal(model.layers_[0], wanted)
 
 
@@ -366,6 +369,9 @@ def test_a_run_that_stops_early_says_so():
         ),
         ({"learner": "natural", "floor": 2.0}, X, Y, "floor must be at most 1, but it is 2"),
         ({"loss": "l1"}, X, Y, 'loss must be "squared" or "kl", but it is \'l1\''),
+        ({"loss": ["kl"]}, X, Y, r'loss must be "squared" or "kl", but it is \[\'kl\'\]'),
+        ({}, Named(X, list("abca")), Y, "names of parts must be unique, but 'a' is there twice"),
+        ({}, X, Named(Y, list("pqp")), "names of parts must be unique, but 'p' is there twice"),
         (
             {"learner": "natural", "loss": "kl"},
             X,

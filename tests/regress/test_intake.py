@@ -151,6 +151,10 @@ BAD = {
     ),
     "short line": (GOOD.replace("4.0,8.5", "4.0"), "line 3: the line must have 4 values"),
     "no mass": (GOOD.replace("4.0,8.5,1.5", "0,0,0"), "line 3: a line must have some part above 0"),
+    "too much": (
+        GOOD.replace("4.0,8.5", "1.7e308,1.7e308"),
+        "line 3: a line must have a finite sum, but it is inf",
+    ),
     "infinite": (GOOD.replace("8.5", "inf"), "line 3, column crop: every value must be a"),
     "one part": ("unit,a\nx,1\ny,2\n", "--before must name at least 2 parts, but"),
     "no lines": ("unit,a,b\n", "the table must have lines below its names"),
@@ -182,6 +186,17 @@ def test_a_bad_table_is_one_sentence_with_its_place(case, tmp_path, capsys):
     assert message in said
     assert "bad.csv" in said
     assert said.count("\n") == 1
+
+
+def test_a_weight_that_no_line_has_is_refused_with_its_column(tmp_path, capsys):
+    for last, message in (
+        (0, "column w: weights must be above 0 in some line, but each is 0"),
+        (-1, "line 3, column w: weights must be at least 0, but one is -1"),
+    ):
+        path = place(tmp_path, f"a,b,w\n1,3,0\n2,1,{last}\n")
+        columns = ["--before", "a,b", "--after", "b,a", "--weights", "w"]
+        assert main(["regress", str(path), *columns, "--repeats", "5"]) == 2
+        assert message in capsys.readouterr().err
 
 
 def test_a_packed_table_is_unpacked_and_a_damaged_one_refused(tmp_path):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from whorl import regress
+from whorl.regress.tables import Named
 from whorl_cli import main
 
 RNG = np.random.default_rng(0)
@@ -83,6 +84,10 @@ def test_bad_input_is_one_sentence_and_code_two(files, arguments, message, capsy
     assert said.count("\n") == 1
 
 
+def drawn(model):
+    return regress.intervals(model), regress.ternary(model)
+
+
 def test_pictures_go_where_they_are_told_and_hold_every_part():
     from matplotlib.figure import Figure
 
@@ -94,5 +99,16 @@ def test_pictures_go_where_they_are_told_and_hold_every_part():
     assert len(axes.collections) == int((model.matrix > 0).sum())
     assert len(regress.intervals(model).lines) == 3
     assert len(regress.ternary(model).lines) == 6
+    came, to = ["$a$", "_b", "c" * 30], [r"$\frac", "_q", "r\u202e"]
+    model.fit(Named(BEFORE, came), Named(AFTER, to))
+    shown = [[text.get_text() for text in axes.get_legend().get_texts()] for axes in drawn(model)]
+    short = [*came[:2], "c" * 23 + "…"]
+    assert shown == [[*to[:2], r"r\u202e"], short]  # no name is mathematics or left out
+    sankey = regress.flows(model)
+    sankey.figure.draw_without_rendering()
+    room = sankey.figure.bbox
+    for text in sankey.texts:
+        box = text.get_window_extent()
+        assert room.x0 <= box.x0 < box.x1 <= room.x1
     with pytest.raises(ValueError, match="model must predict 3 parts"):
         regress.ternary(regress.FlowRegressor().fit(BEFORE, AFTER[:, :2] + 1))

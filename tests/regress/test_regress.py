@@ -1,6 +1,7 @@
 """Fits against other solvers, other people's numbers, and what must hold of any of them."""
 
 import csv
+import gzip
 import os
 import pickle
 from pathlib import Path
@@ -12,7 +13,7 @@ from scipy.optimize import minimize
 from sklearn.base import clone
 
 import whorl as wh
-from whorl.learning.baseline import learn
+from whorl.learning.baseline import boundary, learn
 from whorl.regress import (
     FlowRegressor,
     bootstrap,
@@ -39,7 +40,9 @@ def data(name):
     places += [parent / "shared" / "data" for parent in Path(__file__).resolve().parents]
     for place in places:
         if (place / name).exists():
-            return list(csv.DictReader((place / name).read_text().splitlines()))
+            opened = gzip.open if name.endswith(".gz") else open
+            with opened(place / name, "rt") as file:
+                return list(csv.DictReader(file))
     pytest.skip(f"{name} is not on this machine; WHORL_DATA may say where")
     raise AssertionError
 
@@ -76,17 +79,35 @@ def divergence(p, x, y):
     return np.sum(y[y > 0] * np.log(y[y > 0] / q[y > 0])) / len(y)
 
 
+def agrees_with_a_quadratic_program(x, y):
+    found, known = FlowRegressor(tol=1e-14).fit(x, y).layers_[0], program(x, y)
+    assert abs(squared(found, x, y) - squared(known, x, y)) <= 1e-12
+    # The program's zeros are zero to its round-off, ours exactly.
+    np.testing.assert_array_equal(found == 0, known < 1e-10)
+    np.testing.assert_allclose(found.sum(axis=0), 1, rtol=0, atol=4e-16)
+    assert found.min() >= 0
+
+
 @pytest.mark.slow
 def test_the_squared_optimum_is_that_of_a_quadratic_program_in_value_and_zeros():
     for seed in range(200):
-        x, y = random_problem(seed)
-        found, known = FlowRegressor(tol=1e-14).fit(x, y).layers_[0], program(x, y)
-        assert squared(found, x, y) <= squared(known, x, y) + 1e-12
-        # Where neither side is within round-off of zero, both agree on which entries are.
-        np.testing.assert_array_equal((found == 0) & (known > 1e-7), False)
-        np.testing.assert_array_equal((known < 1e-13) & (found > 1e-7), False)
-        np.testing.assert_allclose(found.sum(axis=0), 1, rtol=0, atol=4e-16)
-        assert found.min() >= 0
+        agrees_with_a_quadratic_program(*random_problem(seed))
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        ("elections/senc.csv", ("white", "black", "natam"), ("dem", "rep", "non")),
+        ("elections/senc.csv", ("dem", "rep", "non"), ("white", "black", "natam")),
+        ("compositions/white_cells.csv", "GLM", "GLM"),
+    ],
+)
+def test_so_is_that_of_measured_tables(name, before, after):
+    rows = data(name)
+    one = [row for row in rows if row.get("Experiment", "ImageAnalysis") == "ImageAnalysis"]
+    other = [row for row in rows if row.get("Experiment", "") != "ImageAnalysis"]
+    x, y = columns(one, before), columns(other, after)
+    agrees_with_a_quadratic_program(*(table / table.sum(axis=1, keepdims=True) for table in (x, y)))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -119,6 +140,8 @@ def test_the_gap_bounds_the_distance_to_the_optimum():
         assert 0 <= early.loss_ - best <= early.gap_
     done = FlowRegressor(loss="kl").fit(X, Y)
     assert done.gap_ < 1e-10
+    exact = FlowRegressor(loss="kl").fit(np.eye(2), np.eye(2))  # a gap of 0 is no negative one
+    assert np.copysign(1.0, exact.gap_) == 1.0
     assert (np.diff(done.loss_path_) <= 1e-15).all()
     assert done.loss_path_[-1] == pytest.approx(done.loss_, rel=1e-12)
 
@@ -179,6 +202,8 @@ def test_poor_data_are_fitted_and_say_what_is_wrong():
     alike = FlowRegressor(loss="kl").fit(X, np.tile(Y[0], (60, 1)))
     assert any("all targets are alike" in note for note in alike.notes_)
     np.testing.assert_allclose(alike.predict(X), np.tile(Y[0], (60, 1)), rtol=0, atol=1e-5)
+    one.r2_ = -1e-17  # nothing explained, to round-off
+    assert "R squared 0.0000" in one.summary()
     absent = X * np.array([1.0, 0.0, 1.0, 1.0])
     assert "in the input: x1; nothing is known" in FlowRegressor().fit(absent, Y).notes_[0]
     with pytest.raises(ValueError, match="at least one non-zero"):
@@ -199,6 +224,37 @@ def test_intervals_of_columns_that_the_rows_cannot_tell_are_all_that_is_possible
     assert (only.high == 1).all()
 
 
+@pytest.mark.parametrize(
+    ("work", "message"),
+    [
+        (lambda: bootstrap(FlowRegressor(), X, Y, seed=-1), "seed must be a whole number of at le"),
+        (
+            lambda: permutation(FlowRegressor(), X, Y, seed=-2),
+            "seed must be a whole number of at l",
+        ),
+        (
+            lambda: bootstrap(FlowRegressor(), X, Y, groups=[1, 2]),
+            r"groups must have one label per row, 60 in all, but their shape is \(2,\)",
+        ),
+        (lambda: bootstrap(FlowRegressor(), X, Y, groups=3), r"but their shape is \(\)"),
+        (
+            lambda: bootstrap(FlowRegressor(), X, Y, groups=[*"ab" * 29, 1, None]),
+            "groups must have one label per row, but row 59 has none",
+        ),
+        (lambda: FlowRegressor().matrix, "instance is not fitted yet"),
+        (lambda: bounds(X[:0], Y[:0]), "X and y must have one row per unit, but their shapes are"),
+        (lambda: bounds(X, Y, share=-1), "share must be at least 0, but it is -1"),
+        (lambda: inner_cells(-TEACHER, X, Y), "transitions must hold finite numbers that are not"),
+        (lambda: inner_cells(TEACHER * np.nan, X, Y), "not negative, but one is nan"),
+        (lambda: contextual(X * 0, Y * 0), "X must have at least one unit with mass, but all sum"),
+        (lambda: misallocated([[1.0]], [[0.0]]), "truth must have a positive, finite sum, but it"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_one_sentence(work, message):
+    with pytest.raises(ValueError, match=message):
+        work()
+
+
 def test_r_squared_is_that_of_the_parts_that_vary():
     model = FlowRegressor().fit(X, Y)
     more = FlowRegressor().fit(X, np.column_stack([Y, np.zeros(60)]))
@@ -206,6 +262,8 @@ def test_r_squared_is_that_of_the_parts_that_vary():
     heavy = np.linspace(0, 2, 60)
     weighted = FlowRegressor(loss="kl").fit(X, Y, heavy)
     assert weighted.r2_ == pytest.approx(weighted.score(X, Y, heavy), abs=1e-12)
+    single = np.where(np.arange(60) == 7, 1.0, 1e-40)  # one row holds all there is
+    assert np.isnan(FlowRegressor().fit(X, Y, single).r2_)
     for loss in ("squared", "kl"):
         alike = FlowRegressor(loss=loss).fit(X, np.tile([0.0, 1.0, 0.0], (60, 1)))
         assert np.isnan(alike.r2_)
@@ -274,26 +332,53 @@ def test_faces_in_single_precision_have_the_zeros_of_the_optimum(wide):
         wh.faced(net, 1e-50)
 
 
-@pytest.mark.slow
-def test_a_pair_on_faces_closes_its_account_and_weights_return():
-    start = np.array([[0.98, 0.5, 0.1], [0.02, 0.5, 0.0], [0.0, 0.0, 0.9]])
-    net = wh.faced(wh.Network([start], support=[start > 0]), 1e-6)
+START = np.array([[0.98, 0.5, 0.1], [0.02, 0.5, 0.0], [0.0, 0.0, 0.9]])
+
+
+def on_a_face(dtype):
+    """A network with weights that have vanished and must return, and what it is to learn."""
+    net = wh.faced(wh.Network([START.astype(dtype)], support=[START > 0]), 1e-6)
     inputs = np.random.default_rng(0).dirichlet(np.ones(3), 6)
-    pair = wh.train(
-        net,
-        inputs,
-        inputs @ np.array([[0.2, 0, 0.5], [0.3, 0, 0.5], [0.5, 1, 0]]).T,
-        policy=wh.adaptive(0.5),
-        epochs=30,
-        seed=1,
-    )
+    aim = np.array([[0.2, 0, 0.5], [0.3, 0, 0.5], [0.5, 1, 0]])
+    return net, inputs.astype(dtype), (inputs @ aim.T).astype(dtype)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_pair_on_faces_closes_its_account_and_weights_return(dtype):
+    net, inputs, targets = on_a_face(dtype)
+    pair = wh.train(net, inputs, targets, policy=wh.adaptive(0.5), epochs=30, seed=1)
     assert pair.completed
     assert pair.ledger.closed
+    assert pair.ledger.closure <= max(1e-14, np.finfo(dtype).eps / 10)
     end = np.asarray(pair.nonreciprocal.layers[0])
+    assert end.dtype == dtype
     assert end[2, 0] > 0.1  # it had vanished at the start
-    np.testing.assert_allclose(end.sum(axis=0), 1, rtol=0, atol=4e-16)
+    np.testing.assert_allclose(end.sum(axis=0), 1, rtol=0, atol=2 * np.finfo(dtype).eps)
     with pytest.raises(ValueError, match=r"least must be greater than 0 and at most 0.03"):
         wh.faced(net, 0.5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        wh.exponentiated_gradient(),
+        wh.natural_gradient(),
+        wh.gauss_newton(0.1),
+        boundary(wh.leaky(0.1)),
+    ],
+    ids=["exponentiated", "natural", "Gauss-Newton", "law"],
+)
+def test_weights_that_vanished_return_with_every_rule(rule, dtype):
+    net, inputs, targets = on_a_face(dtype)
+    given = {"schedule": np.zeros(200, dtype=int), "full_batch": True}
+    run = learn(net, inputs, targets, rule=rule, scale=0.5, **given)
+    end = np.asarray(run.system.layers[0])
+    assert run.completed
+    np.testing.assert_allclose(end[2], [0.5, 1.0, 0.0], rtol=0, atol=0.02)
+    np.testing.assert_allclose(end.sum(axis=0), 1, rtol=0, atol=2 * np.finfo(dtype).eps)
 
 
 def test_intervals_hold_the_truth_about_as_often_as_they_say():
@@ -314,17 +399,20 @@ def test_few_rows_widen_intervals_as_student_s_t_does():
     from scipy.stats import norm, t
 
     few, many = (bootstrap(FlowRegressor(), X[:n], Y[:n], repeats=400) for n in (10, 60))
-    for found, n in ((few, 10), (many, 60)):
-        tail = norm.cdf(t.ppf(0.025, n - 4) * np.sqrt(n / (n - 4)))
-        wanted = np.quantile(found.draws, tail, axis=0)
-        np.testing.assert_allclose(found.low, wanted, rtol=0, atol=1e-12)
-        plain = np.quantile(found.draws, [0.025, 0.975], axis=0)
-        assert (found.high - found.low >= plain[1] - plain[0] - 1e-12).all()
     groups = np.arange(60) // 6  # ten units of six rows each
-    tail = norm.cdf(t.ppf(0.025, 6) * np.sqrt(10 / 6))
-    found = bootstrap(FlowRegressor(), X, Y, repeats=400, groups=groups)
-    wanted = np.quantile(found.draws, 1 - tail, axis=0)
-    np.testing.assert_allclose(found.high, wanted, rtol=0, atol=1e-12)
+    grouped = bootstrap(FlowRegressor(), X, Y, repeats=400, groups=groups)
+    for found, n, rows in ((few, 10, 10), (many, 60, 60), (grouped, 10, 60)):
+        tail = norm.cdf(t.ppf(0.025, n - 4) * np.sqrt(n / (n - 4)))
+        low, high = np.quantile(found.draws, [tail, 1 - tail], axis=0)
+        fit = FlowRegressor().fit(X[:rows], Y[:rows]).matrix
+        # Of each end and its mirror image in the fit the further one, and within 0 and 1.
+        wanted = fit - np.minimum(np.maximum(fit - low, high - fit), fit)
+        np.testing.assert_allclose(found.low, wanted, rtol=0, atol=1e-12)
+        wanted = fit + np.minimum(np.maximum(fit - low, high - fit), 1 - fit)
+        np.testing.assert_allclose(found.high, wanted, rtol=0, atol=1e-12)
+        assert (found.high - found.low >= high - low - 1e-12).all()
+        assert (found.low <= fit).all()
+        assert (fit <= found.high).all()
 
 
 def test_a_bootstrap_fit_is_a_fit_with_its_weights():
@@ -463,3 +551,37 @@ def test_precincts_are_misallocated_as_often_as_known_and_less_often_by_context(
     assert misallocated(inner_cells(found["kl"], before, after), truth) == pytest.approx(
         0.038, abs=1e-4
     )
+
+
+@pytest.mark.slow
+def test_new_zealand_is_misallocated_as_the_tutorial_says():
+    votes, cells = {}, {}
+    for row in data("elections/nz2017_votes.csv.gz"):
+        units = votes.setdefault(row["district"], {}).setdefault(row["side"], {})
+        units.setdefault(row["unit"], {})[row["name"]] = float(row["votes"])
+    for row in data("elections/nz2017_truth.csv"):
+        cell = row["party"], row["candidate"]
+        cells.setdefault(row["district"], {})[cell] = float(row["value"])
+    wrong, mass = [], []
+    for district, sides in votes.items():
+        before, after = (
+            np.array([list(unit.values()) for unit in sides[side].values()])
+            for side in ("party", "candidate")
+        )
+        lists, persons = (list(sides[side]["0"]) for side in ("party", "candidate"))
+        truth = np.zeros((len(persons), len(lists)))
+        for (party, person), value in cells[district].items():  # some with their party behind
+            known = next(n for n in persons if person == n or person.startswith(f"{n} ("))
+            truth[persons.index(known), lists.index(party)] += value
+        np.testing.assert_array_equal(truth.sum(axis=0), before.sum(axis=0))
+        full = before.any(axis=1)
+        fitted = FlowRegressor(loss="kl").fit(before[full], after[full]).matrix
+        total = before.sum(axis=0)
+        even = np.outer(after.sum(axis=0) / after.sum(), total)
+        wrong.append([np.abs(guess - truth).sum() / 2 for guess in (fitted * total, even)])
+        mass.append(truth.sum())
+    assert len(wrong) == 71
+    pooled = np.sum(wrong, axis=0) / np.sum(mass)
+    by_district = np.mean(wrong / np.array(mass)[:, None], axis=0)
+    np.testing.assert_allclose(pooled, [0.110, 0.393], rtol=0, atol=5e-4)
+    np.testing.assert_allclose(by_district, [0.109, 0.386], rtol=0, atol=5e-4)

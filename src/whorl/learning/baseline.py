@@ -47,12 +47,13 @@ from whorl import _check
 from whorl._check import Count, Numbers, Order
 from whorl._show import Valued
 from whorl.feedback import Law, Leaky
+from whorl.geometry import Faces
 from whorl.learning.policy import Scores, envelope
 from whorl.learning.results import Result
 from whorl.learning.schedule import drawn
 from whorl.learning.trajectory import first, mean_loss
 from whorl.response import Response, jacobian, response
-from whorl.system import Fields, System, checked_data, unravel
+from whorl.system import Fields, System, Trace, checked_data, unravel
 
 
 class Rule(Valued, eqx.Module):
@@ -117,7 +118,8 @@ class GaussNewton(Rule):
     mu: Float[Array, ""]
 
     def scores(self, system: System, inputs: Array, residual: Fields) -> Scores:
-        return _among_parameters(system, rooted_jacobian(system, inputs), residual, self.mu)
+        seen = rooted_jacobian(system, inputs)
+        return _among_parameters(system, system.trace(inputs), seen, residual, self.mu)
 
 
 def joint_scores(driven: Response, residual: Fields, mu: Array) -> Scores:
@@ -139,19 +141,25 @@ def joint_scores(driven: Response, residual: Fields, mu: Array) -> Scores:
     seen = rooted_jacobian(driven.system, driven.trace[0])
     fields, parameters = seen.shape
     if parameters <= fields:
-        return _among_parameters(driven.system, seen, residual, mu)
+        return _among_parameters(driven.system, driven.trace, seen, residual, mu)
     triangle = jnp.linalg.qr(_damped(seen.T, mu), mode="r")
     half = jax.scipy.linalg.solve_triangular(triangle, residual.ravel(), trans=1)
     found = jax.scipy.linalg.solve_triangular(triangle, half)
     return driven.scores(found.reshape(residual.shape))
 
 
-def _among_parameters(system: System, seen: Array, residual: Fields, mu: Array) -> Scores:
+def _among_parameters(
+    system: System, trace: Trace, seen: Array, residual: Fields, mu: Array
+) -> Scores:
     """The damped least-squares problem among the parameters, and the scores of its solution."""
     kinds, points, rates = system.geometries, system.blocks, system.block_rates
     basis, triangle = jnp.linalg.qr(_damped(seen, mu))
     # What lies behind the rows of the residual is zero.
     found = jax.scipy.linalg.solve_triangular(triangle, basis[: len(seen)].T @ residual.ravel())
+    if any(isinstance(kind, Faces) for kind in kinds):
+        # The same velocity from the potential that is left, which has scores off a face, too.
+        left = (residual.ravel() - seen @ found) / mu
+        return system.scores(trace, left.reshape(residual.shape))
     parts = zip(kinds, points, rates, unravel(kinds, points, found), strict=True)
     return tuple(kind.unscore(point, kind.root(point, rate, z)) for kind, point, rate, z in parts)
 

@@ -125,9 +125,14 @@ class Ledger(Shown, eqx.Module):
         return apart if apart.ndim else float(apart)
 
     @property
+    def allowed(self) -> float:
+        """What `closure` may be: `tol`, or the round-off of the losses where that is larger."""
+        return max(self.tol, float(np.finfo(np.asarray(self.start).dtype).eps))
+
+    @property
     def closed(self) -> bool:
-        """Whether the account closes to `tol`, every one of them where there are many."""
-        return bool(np.all(self.closure <= self.tol))
+        """Whether the account closes, every one of them where there are many."""
+        return bool(np.all(self.closure <= self.allowed))
 
     def __str__(self) -> str:
         if np.ndim(self.start):
@@ -148,7 +153,7 @@ class Ledger(Shown, eqx.Module):
         lines.append(f"{'nonreciprocal learner ends at':<30}{float(self.nonreciprocal):>16.8e}")
         lines.append(
             f"{'gap':<30}{float(self.gap):>+16.8e}   {verdict}: residual {self.closure:.1e}, "
-            f"tolerance {self.tol:.0e}"
+            f"tolerance {self.allowed:.0e}"
         )
         return "\n".join(lines)
 

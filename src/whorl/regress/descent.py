@@ -23,9 +23,9 @@ The certificate is the Frank-Wolfe gap $\sum_{ij} P_{ij} (g_{ij} - \min_k g_{kj}
 distance to the optimum in value from above wherever the loss is convex.
 """
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -45,9 +45,7 @@ PIVOTS = 4  # times that the set of held entries is looked at in one step
 SWEPT = 32  # parts of the input up to which matrices are inverted without LAPACK
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Point:
+class Point(NamedTuple):
     """Where the descent is, for every problem."""
 
     layer: Layers
@@ -92,7 +90,7 @@ def minimise(loss: Loss, start: Layers, tol: float = 1e-12, max_iter: int = 200)
     layer, (value, gaps) = np.empty(start.shape), np.empty((2, left.size))
     steps, since, least = np.zeros(left.size, int), np.zeros(left.size), np.full(left.size, np.inf)
     for number in range(max_iter + 1):
-        now = -np.asarray(point.push).min(axis=1).sum(axis=1)  # the gap
+        now = np.abs(np.asarray(point.push).min(axis=1)).sum(axis=1)  # the gap
         if len(layer) == 1:
             trail.append(point.layer)
         if now.min() <= max(tol, ROUND) or number == max_iter:
@@ -106,33 +104,32 @@ def minimise(loss: Loss, start: Layers, tol: float = 1e-12, max_iter: int = 200)
                     break
                 left, least, since = left[~done], least[~done], since[~done]
                 loss, point = loss.only(~done), _only(point, ~done)
-        point = onward(loss, point)
+        with np.errstate(all="ignore"):  # what is not a number is refused
+            point = onward(loss, point)
     return Found(layer, value, gaps, steps, trail)
 
 
 def step(loss: Loss, point: Point) -> Point:
     """One step of every problem, or more damping where the slope along it has not fallen enough."""
-    xp = space(point.layer)
-    with np.errstate(all="ignore"):  # what is not a number is refused below
-        to = _moved(point)
-        there = _at(loss, to, point.size, point.damping, point.least)
+    xp, to = space(point.layer), _moved(point)
+    there = _at(loss, to, point.size, point.damping, point.least)
     by = (to - point.layer).reshape(to.shape[0], -1)
     before, after = (xp.vecdot(one.push.reshape(by.shape), by) for one in (point, there))
     taken = after <= -ENOUGH * before
     if xp is np and taken.all():
         grown = np.maximum(point.damping * np.where(point.size > 1, 0.1, 1.0), point.least)
-        return replace(there, size=np.full(len(by), 4.0), damping=grown)
+        whole = np.full(len(by), 4.0)
+        return there._replace(size=whole, damping=grown)
     # Every refusal is a sign of many optima: from then on the nearest is asked for more firmly.
     least = xp.where(taken, point.least, xp.minimum(2 * point.least, 1e-2))
     factor = xp.where(taken, xp.where(point.size > 1, 0.1, 1.0), 4.0)
     damping = xp.clip(point.damping * factor, least, 1e6)
     size = xp.where(taken, 4.0, point.size / 2)
-    chosen = {
-        name: xp.where(taken.reshape(-1, *[1] * (getattr(there, name).ndim - 1)), new, old)
-        for name in ("layer", "seen", "push", "curve")
-        for new, old in [(getattr(there, name), getattr(point, name))]
-    }
-    return Point(**chosen, size=size, damping=damping, least=least)
+    layer, seen, push, curve = (
+        xp.where(taken.reshape(-1, *[1] * (new.ndim - 1)), new, old)
+        for new, old in zip(there[:4], point[:4], strict=True)
+    )
+    return Point(layer, seen, push, curve, size, damping, least)
 
 
 def inside(layer: Layers, share: float) -> Layers:
@@ -206,9 +203,14 @@ def _moved(point: Point) -> Layers:
     # An entry is held at zero where the slope alone would take it there.
     bend = xp.diagonal(curve, axis1=-2, axis2=-1)
     free = (layer * bend > push) | (layer > NEAR)
-    size, whole = point.size[:, None, None], (point.size > 1)[:, None, None]
     single = xp is np and layer.shape[0] == 1 and layer.size <= SMALL
     solve, along = at_once if single else by_rows, layer
+    if xp is np and point.size.min() > 1 and point.least.max() == FLAT:  # nothing was refused yet
+        down = np.where(free, 0.0, -layer)
+        right = -push - (curve @ down[..., None])[..., 0]
+        to = np.maximum(layer + down + solve(curve, down, free, right, point.damping), 0.0)
+        return to / to.sum(axis=1, keepdims=True)
+    size, whole = point.size[:, None, None], (point.size > 1)[:, None, None]
     for _ in range(PIVOTS):
         down = xp.where(free, 0.0, -layer)
         # What held entries give up is shared by all at first. After a refusal it goes to the column
@@ -218,9 +220,10 @@ def _moved(point: Point) -> Layers:
         along = down + solve(curve, down, free, right, point.damping)
         # Once a step was refused, entries that the next would take below zero are held, too.
         tried = (point.least > FLAT)[:, None, None]
-        if xp is np and not tried.any():
+        falls = tried & free & (layer + along < 0) & (layer < layer.max(axis=1, keepdims=True))
+        if xp is np and not falls.any():
             break
-        free = free & ~(tried & (layer + along < 0) & (layer < layer.max(axis=1, keepdims=True)))
+        free = free & ~falls
     share, least = xp.where(whole, size / 4, size), xp.where(whole, 0.0, layer / 10)
     to = xp.maximum(layer + share * along, least)
     return to / to.sum(axis=1, keepdims=True)
@@ -258,4 +261,4 @@ def _units(size: int, before: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _only(point: Point, keep: Bool[np.ndarray, "b"]) -> Point:
-    return Point(*(getattr(point, field.name)[keep] for field in fields(point)))
+    return Point(*(one[keep] for one in point))

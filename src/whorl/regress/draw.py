@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from whorl import _check
 from whorl.palette import FAINT, INK, MARKERS, SERIES
 from whorl.plot._canvas import canvas, ink
 from whorl.regress.estimator import FlowRegressor
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SIZE = (5.6, 4.0)  # inches, of a picture on a figure of its own
+ROOM = 24  # letters of a name
+NAME = "name"  # of a mark, until its legend is there: a legend leaves out what begins with _
 
 
 def flows(model: FlowRegressor, X: Any = None, *, ax: "Axes | None" = None) -> "Axes":
@@ -28,7 +31,7 @@ def flows(model: FlowRegressor, X: Any = None, *, ax: "Axes | None" = None) -> "
     """
     check_is_fitted(model)
     axes, _ = canvas(ax, SIZE)
-    matrix, (came, to) = model.matrix, labels(model)
+    matrix, (came, to) = model.matrix, _named(model)
     share = np.full(len(came), 1 / len(came))
     if X is not None:
         rows = np.asarray(X, dtype=np.float64)
@@ -58,7 +61,7 @@ def flows(model: FlowRegressor, X: Any = None, *, ax: "Axes | None" = None) -> "
         places = _apart(tops - sizes / 2, 0.05)
         for up, size, name in zip(places, sizes, names, strict=True):
             _label(axes, at, up, f"{name}  {size:.0%}", side)
-    axes.set(xlim=(-0.35, 1.35), ylim=(-0.02, 1 + room * max(len(came), len(to))))
+    axes.set(xlim=(-0.03, 1.03), ylim=(-0.02, 1 + room * max(len(came), len(to))))
     axes.set_axis_off()
     return axes
 
@@ -75,20 +78,20 @@ def ternary(model: FlowRegressor, *, ax: "Axes | None" = None) -> "Axes":
     import mpltern  # noqa: F401  (registers the ternary projection)
 
     check_is_fitted(model)
-    matrix, (came, to) = model.matrix, labels(model)
+    matrix, (came, to) = model.matrix, _named(model)
     if len(to) != 3:
         raise ValueError(f"model must predict 3 parts to lie on a triangle, but it has {len(to)}")
     axes, _ = canvas(ax, SIZE, projection="ternary")
     bands = getattr(model, "intervals_", None)
-    for j, name in enumerate(came):
+    for j in range(len(came)):
         colour = _colour(j)
         if bands is not None:
             axes.plot(*bands.draws[:, :, j].T, ".", color=colour, alpha=0.15, markersize=3)
-        axes.plot(*matrix[:, j, None], _marker(j), color=colour, markersize=7, label=name)
+        axes.plot(*matrix[:, j, None], _marker(j), color=colour, markersize=7, label=NAME)
     axes.grid(color=FAINT, linewidth=0.5, alpha=0.5)
     for side, name in zip("tlr", to, strict=True):
-        getattr(axes, f"set_{side}label")(name)
-    axes.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(-0.25, 1.15))
+        getattr(axes, f"set_{side}label")(name, parse_math=False)
+    _legend(axes, came, loc="upper left", bbox_to_anchor=(-0.25, 1.15))
     return axes
 
 
@@ -101,21 +104,21 @@ def intervals(model: FlowRegressor, *, ax: "Axes | None" = None) -> "Axes":
     """
     check_is_fitted(model)
     axes, _ = canvas(ax, SIZE)
-    matrix, (came, to) = model.matrix, labels(model)
+    matrix, (came, to) = model.matrix, _named(model)
     bands = getattr(model, "intervals_", None)
-    for i, name in enumerate(to):
+    for i in range(len(to)):
         at = np.arange(len(came)) + (i - (len(to) - 1) / 2) * 0.7 / len(to)
         colour = _colour(i)
         if bands is not None:
             axes.hlines(at, bands.low[i], bands.high[i], color=colour, linewidth=2, alpha=0.7)
-        axes.plot(matrix[i], at, _marker(i), color=colour, markersize=4, label=name)
+        axes.plot(matrix[i], at, _marker(i), color=colour, markersize=4, label=NAME)
     # Parts before from top to bottom: names of any length stay readable beside their rows.
     axes.set_yticks(np.arange(len(came)), came, parse_math=False)
     axes.set(xlim=(-0.03, 1.03), ylim=(len(came) - 0.5, -0.5), xlabel="share that goes to")
     axes.set_ylabel("from")
-    axes.legend(
-        frameon=False,
-        fontsize="small",
+    _legend(
+        axes,
+        to,
         ncols=max(1, min(len(to), 44 // (max(map(len, to)) + 5))),
         loc="lower left",
         bbox_to_anchor=(0, 1),
@@ -153,6 +156,21 @@ def _marker(number: int) -> str:
     return MARKERS[number % len(MARKERS)]
 
 
+def _named(model: FlowRegressor) -> tuple[list[str], list[str]]:
+    """Names as far as a picture has room for them, in one direction and on one line."""
+    came, to = (
+        [n if len(n) <= ROOM else f"{n[: ROOM - 1]}…" for n in map(_check.plain, names)]
+        for names in labels(model)
+    )
+    return came, to
+
+
+# Names come from somebody's file: nothing in them is mathematics.
+def _legend(axes: "Axes", names: list[str], **where: Any) -> None:
+    shown = axes.legend(frameon=False, fontsize="small", **where).get_texts()
+    for text, name in zip(shown, names, strict=True):
+        text.set(text=name, parse_math=False)
+
+
 def _label(axes: "Axes", across: float, up: float, text: str, side: Any) -> None:
-    # Names come from somebody's file: nothing in them is mathematics.
     axes.text(across, up, text, ha=side, va="center", fontsize="small", parse_math=False)

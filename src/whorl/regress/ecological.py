@@ -43,7 +43,7 @@ def margins(X: Any, y: Any, share: float = 0.01) -> tuple[Units, Units]:
         ValueError: for negative entries, shapes that do not fit, or totals further apart.
     """
     before, after = (np.asarray(one, dtype=np.float64) for one in (X, y))
-    if before.ndim != 2 or after.ndim != 2 or len(before) != len(after):
+    if before.ndim != 2 or after.ndim != 2 or len(before) != len(after) or not len(before):
         raise ValueError(
             "X and y must have one row per unit, but their shapes are "
             f"{before.shape} and {after.shape}"
@@ -54,7 +54,9 @@ def margins(X: Any, y: Any, share: float = 0.01) -> tuple[Units, Units]:
     ):
         raise ValueError("X and y must hold finite numbers that are not negative, but one is not")
     totals, others = before.sum(axis=1), after.sum(axis=1)
-    apart = np.abs(others - totals) > share * np.maximum(totals, others)
+    apart = np.abs(others - totals) > _check.number("share", share, least=0.0) * np.maximum(
+        totals, others
+    )
     if apart.any():
         where = int(np.argmax(apart))
         raise ValueError(
@@ -117,6 +119,11 @@ def inner_cells(
         raise ValueError(
             f"transitions must have shape {wanted}, but their shape is {matrices.shape}"
         )
+    if not (np.isfinite(matrices).all() and (matrices >= 0).all()):
+        raise ValueError(
+            "transitions must hold finite numbers that are not negative, but one is "
+            f"{matrices[~((matrices >= 0) & np.isfinite(matrices))][0]:g}"
+        )
     # A cell that the matrix rules out may be needed to meet the margins: it gets next to nothing,
     # and keeps that unless it is needed.
     cells = np.maximum(matrices, 1e-12) * before[:, None, :]
@@ -164,6 +171,8 @@ def contextual(
     """
     before, after = margins(X, y, share)
     full = before.sum(axis=1) > 0
+    if not full.any():
+        raise ValueError("X must have at least one unit with mass, but all sum to 0")
     shares = before[full] / before[full].sum(axis=1, keepdims=True)
     large = before.sum(axis=0) >= least * before.sum()
     around = np.column_stack([shares[:, large], shares[:, ~large].sum(axis=1)])
@@ -193,6 +202,8 @@ def misallocated(cells: Any, truth: Any) -> float:
         raise ValueError(
             f"cells and truth must have one shape, but theirs are {found.shape} and {known.shape}"
         )
+    if not 0 < known.sum() < np.inf:
+        raise ValueError(f"truth must have a positive, finite sum, but it is {known.sum():g}")
     return float(np.abs(found - known).sum() / (2 * known.sum()))
 
 

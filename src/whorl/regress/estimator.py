@@ -200,7 +200,7 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "FlowRegressor":
         """Learn to turn the rows of `X` into those of `y`, weighted by `sample_weight`."""
-        kind, names = tables.kind(X, y), tables.names(y)
+        kind, (_, names) = tables.kind(X, y), map(tables.names, (X, y))
         rows = self._rows(X, y, sample_weight)
         if not isinstance(self.learner, str) or self.learner != "exact":
             self._learn(*rows)
@@ -228,7 +228,6 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     @property
     def transitions_(self) -> Any:
         """The transition matrix: column j says where the share of part j goes."""
-        check_is_fitted(self)
         matrix = self.matrix
         named = getattr(self, "feature_names_in_", None)
         kind = self._kind if self._frames == "default" else self._frames
@@ -343,6 +342,7 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     @property
     def matrix(self) -> np.ndarray:
         """The transition matrix as a plain array."""
+        check_is_fitted(self)
         matrix = self.layers_[0]
         for layer in self.layers_[1:]:
             matrix = layer @ matrix
@@ -393,7 +393,7 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return matrix / matrix.sum(axis=0)
 
     def _named_loss(self) -> Any:
-        if self.loss not in LOSSES:
+        if not isinstance(self.loss, str) or self.loss not in LOSSES:
             raise ValueError(f'loss must be "squared" or "kl", but it is {self.loss!r}')
         return LOSSES[self.loss]
 
@@ -597,12 +597,10 @@ def _explained(targets: Rows, made: Rows, weights: np.ndarray) -> float:
 
     As scikit-learn's `r2_score`, whose checks of its arguments take as long as a small fit.
     """
-    varies = np.ptp(targets, axis=0) > 1e-12
-    if not varies.any():
-        return float("nan")
     apart = targets - weights @ targets / weights.sum()
-    left, all_ = (weights @ one**2 for one in ((targets - made)[:, varies], apart[:, varies]))
-    return float(np.mean(1 - left / all_))
+    left, all_ = (weights @ one**2 for one in (targets - made, apart))
+    varies = all_ > 1e-24 * weights.sum()
+    return float(np.mean(1 - left[varies] / all_[varies])) if varies.any() else float("nan")
 
 
 def _promised(net: Network, inputs: Rows, targets: Rows) -> float:

@@ -176,6 +176,8 @@ def _gram(
     """
     if pairs is not None:
         return weights @ pairs
+    if len(weights) == 1:
+        return ((inputs * weights) @ inputs.T).reshape(1, -1)
     width, n = inputs.shape
     length = max(BLOCK // width**2, 1)
     total = space(inputs).zeros((weights.shape[0], width * width))

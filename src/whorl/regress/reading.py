@@ -233,6 +233,7 @@ def _some(names: Sequence[str]) -> str:
 def _no_total(lines: Lines, option: str) -> None:
     """Refuse a column that is the sum of all others: no part, but somebody's total."""
     values = np.nan_to_num(lines.values)
+    values = values / np.maximum(np.abs(values).max(axis=1, keepdims=True), 1e-300)
     rest = values.sum(axis=1, keepdims=True) - values
     sums = (np.abs(rest - values) <= SUM * np.abs(rest)).all(axis=0)
     if len(lines.parts) > 2 and len(values) > 1 and sums.any():
@@ -348,12 +349,19 @@ def _sound(lines: Lines) -> None:
             line,
             lines.parts[part],
         )
-    if not (sums := lines.values.sum(axis=1)).all():
+    with np.errstate(over="ignore"):
+        sums = lines.values.sum(axis=1)
+    if not sums.all():
         raise lines.wrong(
             "a line must have some part above 0, but all are 0", int(np.argmin(sums != 0))
         )
-    if lines.weights is not None and (lines.weights < 0).any():
-        line = int(np.argmax(lines.weights < 0))
+    if not np.isfinite(sums).all():
         raise lines.wrong(
-            f"weights must be at least 0, but one is {lines.weights[line]:g}", line, lines.heavy
+            "a line must have a finite sum, but it is inf", int(np.argmax(np.isinf(sums)))
         )
+    if lines.weights is not None and not (lines.weights.min() >= 0 and lines.weights.any()):
+        line = int(np.argmin(lines.weights))
+        rule = (
+            "at least 0, but one" if lines.weights[line] < 0 else "above 0 in some line, but each"
+        )
+        raise lines.wrong(f"weights must be {rule} is {lines.weights[line]:g}", line, lines.heavy)

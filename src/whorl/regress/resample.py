@@ -27,7 +27,7 @@ TOL = 1e-9  # of a resampled fit, far below what resampling itself leaves open
 
 @dataclass(frozen=True, repr=False)
 class Intervals(Shown):
-    """Bootstrap intervals of every entry of the transition matrix.
+    """Bootstrap intervals of every entry of the transition matrix, which hold the fit.
 
     Args:
         low: `(parts of y, parts of X)`.
@@ -45,7 +45,7 @@ class Intervals(Shown):
 
     def __str__(self) -> str:
         left = f", {self.unsettled} of which did not settle" if self.unsettled else ""
-        return f"percentiles of {len(self.draws)} bootstrap fits{left}"
+        return f"percentiles of {len(self.draws)} bootstrap fits{left}, and their mirror image"
 
 
 @dataclass(frozen=True, repr=False)
@@ -82,7 +82,9 @@ def bootstrap(
 
     Percentiles of refits, taken a little further out than `level` says, as Student's t is than the
     normal distribution: refits to rows drawn with replacement scatter too little where rows are few
-    (Hesterberg 2015). A column that the rows cannot tell has the interval from 0 to 1.
+    (Hesterberg 2015). Near the boundary refits scatter to one side, and by how much is not known:
+    every end is the percentile, or the other percentile's mirror image in the fit if that is
+    further out, within 0 and 1. A column that the rows cannot tell has the interval from 0 to 1.
 
     Args:
         model: says what is fitted; it need not be fitted yet, and then is.
@@ -112,7 +114,7 @@ def bootstrap(
     inputs, targets, weights = model.problem(X, y, sample_weight)
     real = len(weights) - (inputs.shape[1] if model.alpha else 0)
     labels = _labels(groups, sample_weight, model, y, real)
-    counts = np.random.default_rng(seed).multinomial(
+    counts = np.random.default_rng(_check.count("seed", seed, least=0)).multinomial(
         labels.max() + 1, np.full(labels.max() + 1, 1 / (labels.max() + 1)), size=repeats
     )
     drawn = np.concatenate([counts[:, labels], np.ones((repeats, len(weights) - real))], axis=1)
@@ -122,6 +124,11 @@ def bootstrap(
     )
     tail = _tail((1 - share) / 2, int(labels.max()) + 1, inputs.shape[1])
     low, high = np.quantile(draws, [tail, 1 - tail], axis=0)
+    twice = 2 * model.matrix
+    low, high = (
+        np.clip(np.minimum(low, twice - high), 0.0, 1.0),
+        np.clip(np.maximum(high, twice - low), 0.0, 1.0),
+    )
     # Where the rows say nothing all draws end where the descent began, which is no knowledge.
     known = determined(inputs) & (labels.max() > 0)
     low, high = np.where(known, low, 0.0), np.where(known, high, 1.0)
@@ -153,7 +160,7 @@ def permutation(
     _one_layer(model)
     inputs, targets, weights = model.problem(X, y, sample_weight)
     real = len(weights) - (inputs.shape[1] if model.alpha else 0)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(_check.count("seed", seed, least=0))
     orders = np.tile(np.arange(len(weights)), (repeats + 1, 1))
     orders[1:, :real] = rng.permuted(orders[1:, :real], axis=1)
     losses = np.empty(repeats + 1)
@@ -221,13 +228,18 @@ def _labels(groups: Any, sample_weight: Any, model: FlowRegressor, y: Any, real:
     """A number per row that was fitted; rows of no weight are not."""
     if groups is None:
         return np.arange(real)
-    labels = np.unique(np.asarray(groups), return_inverse=True)[1]
-    weights = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight)
+    given = np.asarray(groups)
+    weights = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight)
+    if given.shape != (len(y),):
+        raise ValueError(
+            f"groups must have one label per row, {len(y)} in all, but their shape is {given.shape}"
+        )
+    lost = [row for row, label in enumerate(given.tolist()) if label is None or label != label]
+    if lost:
+        raise ValueError(f"groups must have one label per row, but row {lost[0]} has none")
     if model.counts:
         weights = weights * np.asarray(y).sum(axis=1)
-    labels = labels[weights > 0]
-    if len(labels) != real:
-        raise ValueError(f"groups must have one label per row, but there are {len(groups)}")
+    labels = given.astype(str)[weights > 0]
     return np.unique(labels, return_inverse=True)[1]
 
 

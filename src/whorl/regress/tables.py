@@ -1,5 +1,6 @@
 """Tables of others: the names they bring, and tables of the same kind to give back."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -46,6 +47,8 @@ def names(table: Any) -> list[str] | None:
     found = getattr(table, "columns", None)
     if found is None or len(found) == 0 or not all(isinstance(name, str) for name in found):
         return None
+    if twice := [name for name, count in Counter(found).items() if count > 1]:
+        raise ValueError(f"names of parts must be unique, but {twice[0]!r} is there twice")
     return list(found)
 
 

@@ -103,7 +103,7 @@ def summary(model: Any) -> str:
         ]
     lines = [*_table("to \\ from", to, came, cells), ""]
     explained = 1 - model.loss_ / model.null_loss_
-    known = f"{model.r2_:.4f} (mean over the parts that vary)"
+    known = f"{model.r2_:z.4f} (mean over the parts that vary)"
     lines.append(
         f"R squared {known if np.isfinite(model.r2_) else 'is not defined: no part varies'}"
     )
