@@ -20,7 +20,7 @@ from peers import train_many_widths
 from peers.widths import Case, problem
 
 import whorl as wh
-from whorl.learning.ensemble import prepared
+from whorl.learning.ensemble import device_chunk, prepared
 
 
 def main():
@@ -54,15 +54,17 @@ def measured(case, record):
     policy = train_many_widths.policy(case)
     names = ("inputs", "targets", "schedule", "turns")
     program, arrays = prepared(nets, policy, tuple(given[name] for name in names), record)
-    arrays = jax.tree.map(jnp.asarray, arrays)
-    start = time.perf_counter()
-    out = jax.block_until_ready(program(*arrays))
-    first, times = time.perf_counter() - start, []
-    for _ in range(3):
+    size, times = device_chunk(nets, policy), []
+    pieces = [
+        jax.tree.map(lambda array, at=at: jnp.asarray(array[at : at + size]), arrays)
+        for at in range(0, case.pairs, size)
+    ]
+    for _ in range(4):
         start = time.perf_counter()
-        out = jax.block_until_ready(program(*arrays))
+        out = jax.block_until_ready([program(*piece) for piece in pieces])
         times.append(time.perf_counter() - start)
-    worst = max(apart(nets, policy, given, out[3], pair) for pair in range(2))
+    first = times.pop(0)
+    worst = max(apart(nets, policy, given, out[0][3], pair) for pair in range(2))
     return f"{case.pairs * case.updates / min(times):.3g}", f"{first:.1f}", f"{worst:.1e}"
 
 

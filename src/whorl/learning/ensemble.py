@@ -33,9 +33,7 @@ from whorl.systems.layered import Network
 
 CHUNK = 256  # pairs of one call, and a part of a result's identity: last bits depend on it
 GENERAL_CHUNK = 64
-AT_ONCE = (
-    65536  # pairs of any widths that a device takes at once; more of them fall out of its cache
-)
+AT_ONCE = 2**23  # weights of any widths that a device takes at once; more fall out of its cache
 
 
 class Ensemble(Coupled):
@@ -177,9 +175,8 @@ def train_many(
         if found is None:
             return _general(nets, policy, data, record, many, size or GENERAL_CHUNK)
         program, arrays = found
-        pairs = data[2].shape[0]
-        pieces = 1 if dispatch.lane_kind(nets, policy) else -(-pairs // AT_ONCE)
-        made = many(program, arrays, (size or CHUNK) if fused.on_cpu() else -(-pairs // pieces))
+        at_once = (size or CHUNK) if fused.on_cpu() else device_chunk(nets, policy)
+        made = many(program, arrays, at_once)
     return _mended(_gathered(made, nets, data[2].shape[1]), nets, policy, data)
 
 
@@ -206,6 +203,14 @@ def prepared(
         arrays = (nets.layers, nets.rates, *data, policy.kernel_tables(data[2]), own)
         return functools.partial(program, eqx.filter(shared, eqx.is_array)), arrays
     return None
+
+
+def device_chunk(nets: Network, policy: Policy) -> int:
+    """How many pairs a device takes at once: pieces of one size, as few as fit its cache."""
+    pairs = nets.layers[0].shape[0]
+    weights = sum(layer.size for layer in nets.layers)
+    pieces = 1 if dispatch.lane_kind(nets, policy) else -(-weights // AT_ONCE)
+    return -(-pairs // pieces)
 
 
 def _unheard(_share: float) -> None:
