@@ -36,6 +36,8 @@ def test_without_noise_the_loop_is_the_logarithm_of_the_propagator():
     )
     power = np.linalg.lstsq(before, after, rcond=None)[0].T
     np.testing.assert_allclose(course.loop, -np.real(linalg.logm(power)) / 0.2, atol=1e-6)
+    # What all units together see of a step of the loop is the whole step.
+    assert course.told(STRAIGHT / np.linalg.norm(STRAIGHT)).sum() == pytest.approx(1.0, abs=1e-3)
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from whorl import _check
 from whorl._show import Shown
 from whorl.ground.tables import Table, TableError
 from whorl.measured import series, words
-from whorl.measured.bootstrap import Interval, Intervals
+from whorl.measured.bootstrap import Interval, Intervals, intervals
 from whorl.measured.layout import called
 from whorl.measured.power import Power
 from whorl.measured.reading import array
@@ -304,7 +304,7 @@ def _phase(name: str, found: list[Stretch], alpha: float, skew: float) -> Phase:
     if course.rank > 1:
         p, reach = course.symmetric_p, course.power(size=skew, level=alpha)
         spun = turning(course.loop, course.influence, course.free)
-    spread = series.intervals(course, zero=p > alpha)
+    spread = intervals(course, zero=p > alpha)
     still = series.stationary(found, course) and course.rank > 1 and len(course.left) >= 50
     return Phase(
         name,

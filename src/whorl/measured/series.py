@@ -24,7 +24,7 @@ from jaxtyping import Float
 from scipy import linalg, stats
 
 from whorl.measured import likelihood
-from whorl.measured.bootstrap import Interval, Intervals, spans
+from whorl.measured.bootstrap import Interval, Intervals
 from whorl.measured.estimate import Estimated, Matrix, Stack
 from whorl.measured.flips import signs, studentised
 from whorl.measured.power import DRAWS, Power, random_turns, searched
@@ -90,6 +90,11 @@ class Course(Estimated):
     left: Float[np.ndarray, "steps n"]  # what nobody could foretell, in units of its scatter
     steps: Steps
     free: float  # degrees of freedom of the scatter
+    brought: Float[np.ndarray, "units nn nn"]  # the share of the information on the loop
+
+    def told(self, way: Matrix) -> Float[np.ndarray, "units"]:
+        """How much of a step along this way, of size one, every unit sees: in all, one."""
+        return self.brought @ way.ravel() @ way.ravel()
 
     @cached_property
     def _turned(self) -> Float[np.ndarray, "units planes"]:
@@ -245,7 +250,7 @@ def _likely(given: Steps, pieces: Sequence[Stretch]) -> Course:
     kept = max(1 - (size + 1 + found.numbers.size / size) / len(given.now), 1 / len(given.now))
     moved = own @ likelihood.inverse(found.information, size) / np.sqrt(kept)
     changed = likelihood.unpacked(found.numbers - moved, size)
-    loops, alike = _enlarged(found, paths, given, own)
+    loops, alike, brought = _enlarged(found, paths, given, own)
     return Course(
         model.loop[0] * mixed,
         loops.reshape(-1, size, size) * mixed,
@@ -256,13 +261,15 @@ def _likely(given: Steps, pieces: Sequence[Stretch]) -> Course:
         found.left[paths.there],
         given,
         max(alike * kept, 1.0),
+        brought * np.outer(mixed, 1 / mixed),
     )
 
 
 def _enlarged(
     found: likelihood.Fitted, paths: likelihood.Paths, given: Steps, own: np.ndarray
-) -> tuple[Float[np.ndarray, "units nn"], float]:
-    r"""What every unit's noise has added to the loop, and the number of units that are alike.
+) -> tuple[Float[np.ndarray, "units nn"], float, Float[np.ndarray, "units nn nn"]]:
+    r"""What every unit's noise has added to the loop, the number of units that are alike, and the
+    share of the information that each brings.
 
     A unit that brings the share $M$ of the information on the loop leaves over $(1 - M)^{1/2}$ of
     its noise. Units that bring unequal shares count as fewer, on average over all directions.
@@ -280,7 +287,7 @@ def _enlarged(
     # The numbers beside the loop have taken their part too.
     beside = 1 - (found.numbers.size - many) / (size * len(given.now))
     loops = (seen @ axes.swapaxes(1, 2))[:, 0] @ root.T / np.sqrt(beside)
-    return loops, float(many * (many + 2) / uneven)
+    return loops, float(many * (many + 2) / uneven), root @ shares @ np.linalg.inv(root)
 
 
 def _starts(paths: likelihood.Paths) -> list[np.ndarray]:
@@ -469,13 +476,6 @@ def judged(course: Course, reach: Power | None, spun: Turning, alpha: float) -> 
     if spun.real <= alpha:
         return Verdict.TURNS
     return Verdict.GRADIENT if spun.complex <= alpha else Verdict.BORDERLINE
-
-
-def intervals(course: Course, *, zero: bool) -> Intervals:
-    """Intervals of skew part, decay and rotation rates."""
-    flips = 2.0 * np.random.default_rng(2).integers(0, 2, (REPLICATES, course.steps.units)) - 1.0
-    added = np.einsum("fu,uij->fij", flips, course.influence)
-    return spans(course, added, course.free, zero=zero)
 
 
 def aliased(course: Course, spread: Intervals) -> bool:
