@@ -36,6 +36,7 @@ UNITS = 64  # groups of neighbouring steps whose noise is told apart
 LEAST = 18  # steps
 SAME = 1e-11  # variance of a combination of states of size one that six written digits leave
 EVEN = 1e-3  # steps this much alike, relative to their median, are called even
+FORETOLD = 0.01  # p-value of "no sample foretells the next" from which on a series is refused
 ROUND_OFF = 1e-7  # of a loop whose slopes are differences
 TINY = np.finfo(float).tiny
 REPLICATES = 999
@@ -204,7 +205,7 @@ def follow(found: Sequence[Stretch]) -> Course:
     if all(len(run.time) < 3 for run in found):
         raise ValueError(
             "a run must have at least 3 samples without a gap at increasing times, but none has: "
-            "sample more often"
+            "sample more often, or sort the samples by time"
         )
     pieces = _pieces(found)
     given = steps(pieces)
@@ -216,6 +217,7 @@ def follow(found: Sequence[Stretch]) -> Course:
             "record more"
         )
     _check_states(given)
+    _check_foretold(given)
     return _likely(given, pieces)
 
 
@@ -231,6 +233,22 @@ def _check_states(given: Steps) -> None:
         raise ValueError(
             f"states must move independently, but {' and '.join(own)} always move together: leave "
             "one out"
+        )
+
+
+def _check_foretold(given: Steps) -> None:
+    """Something of a sample must be left in the next one: Bartlett's test of Wilks' ratio.
+
+    Where nothing is, all is noise of the measurement, and any loop is as likely as any other.
+    """
+    count, size = given.now.shape
+    now, after = (part - part.mean(axis=0) for part in (given.now, given.after))
+    left = after - now @ np.linalg.lstsq(now, after, rcond=1e-10)[0]
+    ratio = np.subtract(*(np.linalg.slogdet(part.T @ part)[1] for part in (after, left)))
+    if stats.chi2.sf((count - size - 1.5) * ratio, size**2) > FORETOLD:
+        raise ValueError(
+            "a sample must foretell something of the next one, but all that is seen may be noise: "
+            "sample more often, or with less noise"
         )
 
 
