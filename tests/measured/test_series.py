@@ -196,7 +196,7 @@ def test_a_sample_with_an_empty_cell_is_left_out_and_counted_or_refused(tmp_path
     assert "1 row with an empty cell left out; --strict refuses them" in str(found)
     assert found.to_dict()["dropped"] == 1
     np.testing.assert_allclose(found.phases[0].course.loop, full.loop, atol=0.05)
-    with pytest.raises(ValueError, match="line 10, column state_2: .* but it is missing"):
+    with pytest.raises(ValueError, match=r"line 10, column state_2: .* but it is missing"):
         measured.read_series(tmp_path / "gap.csv", strict=True)
 
 

@@ -29,7 +29,7 @@ class Estimated:
     influence: Stack
     free: float  # degrees of freedom of the scatter
 
-    @property
+    @cached_property
     def wary(self) -> Stack:
         """The influence where noise may grow with what was applied."""
         return self.influence
@@ -130,7 +130,7 @@ class Fit(Estimated):
         return self.cross - self.loop @ self.gram
 
     @property
-    def free(self) -> float:
+    def free(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
         r"""Degrees of freedom of the scatter: rows, or repeats, less what the fit has taken.
 
         Rows that were driven unequally count as fewer: $(\sum h)^2 / \sum h^2$ of their leverages.
@@ -150,7 +150,7 @@ class Fit(Estimated):
         return self._influence(wary=False)
 
     @cached_property
-    def wary(self) -> Stack:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def wary(self) -> Stack:
         """The influence where noise may grow with what was applied."""
         return self._influence(wary=True)
 

@@ -252,14 +252,7 @@ def _worries(finding: Finding, loop: Loop) -> list[str]:
         said.append(
             f"the velocities scatter {fit.scatter:.2g} times as much as the stated uncertainty"
         )
-    alike = len(loop.record.shown) - len(np.unique(loop.record.shown, axis=0))
-    if alike and fit.scatter:
-        said.append(
-            f"{alike} of the measurements repeat another one to the last digit: were they copied, "
-            "they count too much"
-        )
-    if (wild := _wild(loop)) is not None:
-        said.append(far_off(f"measurement {wild[0]}", wild[1]))
+    said += _odd(loop)
     seen = loop.order.seen(finding.alpha)
     if "offset" in seen:
         size = np.linalg.norm(fit.offset)
@@ -277,6 +270,20 @@ def _worries(finding: Finding, loop: Loop) -> list[str]:
                 f"the velocities {what} (p = {loop.order.p[name]:.2g}): apply the residuals in a "
                 "balanced order, as --template does"
             )
+    return said
+
+
+def _odd(loop: Loop) -> list[str]:
+    """What is odd about single measurements: copies, and a value far off."""
+    said = []
+    alike = len(loop.record.shown) - len(np.unique(loop.record.shown, axis=0))
+    if alike and loop.fit.scatter:
+        said.append(
+            f"{alike} of the measurements repeat another one to the last digit: were they copied, "
+            "they count too much"
+        )
+    if (wild := _wild(loop)) is not None:
+        said.append(far_off(f"measurement {wild[0]}", wild[1]))
     return said
 
 
