@@ -83,7 +83,8 @@ class Scores:
         """The scatter of the scores on average over all signs."""
         taken = np.einsum("upk,uk->up", self.mixed, self.fitted)
         own = self.noise - taken
-        every = np.einsum("upk,kl,uql->pq", self.mixed, self.fitted.T @ self.fitted, self.mixed)
+        pushed = self.mixed @ (self.fitted.T @ self.fitted)
+        every = np.tensordot(pushed, self.mixed, axes=([0, 2], [0, 2]))
         return own.T @ own + every - taken.T @ taken
 
 

@@ -117,7 +117,7 @@ def _experiments(fit: Fit, seed: int) -> Callable[[float], np.ndarray]:
     planes = np.stack([each.seen for each in alone])
     whole = planes.sum(axis=1)
     added = np.einsum("fp,pus->fus", turns, planes, optimize=True)
-    # The usual scatter grows with them as the own one does, less what fitting again takes.
+    # The usual scatter grows with them as their own does, less what fitting again takes.
     grown = sum(one @ each.usual @ one for one, each in zip(whole, alone, strict=True))
     grown /= sum(np.sum((each.seen @ one) ** 2) for one, each in zip(whole, alone, strict=True))
     # The same experiment without the skew part that was found, which has taken noise with it.
@@ -126,10 +126,12 @@ def _experiments(fit: Fit, seed: int) -> Callable[[float], np.ndarray]:
     more = np.linalg.norm(moved[:, one, other] @ whole) / np.linalg.norm(calm.noise)
     drawn, usual = more * calm.again(flips), more**2 * calm.usual
 
+    mixed, told = drawn.swapaxes(1, 2) @ added, added.swapaxes(1, 2) @ added
+    mixed += mixed.swapaxes(1, 2)
+
     def tried(reach: float) -> np.ndarray:
-        found = drawn + reach * added
-        beside = found.swapaxes(1, 2) @ found - drawn.swapaxes(1, 2) @ drawn
-        return studentised(found, usual + grown * beside)
+        more = grown * (reach * mixed + reach**2 * told)
+        return studentised(drawn + reach * added, usual + more)
 
     return tried
 
