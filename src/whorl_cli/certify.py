@@ -150,6 +150,7 @@ def _series(args: argparse.Namespace) -> int:
         skew=args.skew,
         time_unit=named,
         rename=dict(args.rename),
+        strict=args.strict,
     )
     return _told(args, found)
 

@@ -207,9 +207,47 @@ def test_replicates_scatter_as_the_linear_theory_says():
     applied = rng.standard_normal((400, 3))
     seen = applied @ spiral_loop().T + 0.3 * rng.standard_normal((400, 3))
     fit = estimate.fit(measured.collect(applied, seen).records[""].moments, "residual")
-    drawn = fit.loop + bootstrap.resampled(fit.gram, fit.leftover, 4000, 0)
+    flipped = bootstrap.signs(400, 4000, 0)
+    drawn = fit.loop + np.tensordot(flipped, fit.influence, axes=1)
     wanted = np.sqrt(0.3**2 * np.diag(np.linalg.inv(fit.gram.sum(axis=0))))
     np.testing.assert_allclose(drawn.std(axis=0), np.tile(wanted, (2, 1)), rtol=0.15)
+
+
+@pytest.mark.parametrize("rows", [1, 3], ids=["rows", "repeats"])
+def test_what_a_unit_adds_is_its_leftover_enlarged_by_its_block_of_the_hat_matrix(rows):
+    rng = np.random.default_rng(12)
+    applied = rng.standard_normal((12 * rows, 4))
+    applied -= applied.mean(axis=1, keepdims=True)
+    seen = applied @ reciprocal_loop(4, rng).T + 0.3 + rng.standard_normal(applied.shape)
+    fit = fitted(applied, seen, np.repeat(np.arange(12), rows))
+    basis = tangent_basis(4) @ fit.basis
+    design, answer = np.c_[applied @ basis, np.ones(len(applied))], seen @ basis
+    hat = design @ np.linalg.pinv(design)
+    left = (answer - hat @ answer).reshape(12, rows, 3)
+    blocks = np.array([hat[at : at + rows, at : at + rows] for at in range(0, 12 * rows, rows)])
+    values, axes = np.linalg.eigh(blocks)
+    mean = np.sum(values**2) / np.sum(values)
+    for found, power_of in ((fit.influence, 0.5), (fit.wary, values / mean / 2)):
+        larger = (1 - values) ** -(power_of * np.ones_like(values))
+        noise = (axes * larger[:, None]) @ axes.swapaxes(1, 2) @ left
+        added = noise.swapaxes(1, 2) @ np.linalg.pinv(design).T.reshape(12, rows, 4)[:, :, :3]
+        np.testing.assert_allclose(found, added, atol=1e-12)
+
+
+def test_units_see_shares_of_a_step_of_the_loop_that_sum_to_one():
+    rng = np.random.default_rng(13)
+    applied = rng.standard_normal((30, 4))
+    applied -= applied.mean(axis=1, keepdims=True)
+    way = rng.standard_normal((3, 3))
+    way /= np.linalg.norm(way)
+    basis = tangent_basis(4)
+    fit = fitted(applied, applied @ basis @ way.T @ basis.T)
+    # Without noise every unit's part of the estimate is what it says of the loop.
+    parts = basis @ fit.basis @ fit.cross @ np.linalg.inv(fit.gram.sum(axis=0)) @ fit.basis.T
+    said = np.sum((parts @ basis.T) * (basis @ way @ basis.T), axis=(1, 2))
+    told = fit.told(fit.basis.T @ way @ fit.basis)
+    np.testing.assert_allclose(told, said, atol=1e-12)
+    assert told.sum() == pytest.approx(1.0)
 
 
 def test_repeats_keep_together_in_the_bootstrap():

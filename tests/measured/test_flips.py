@@ -1,10 +1,12 @@
 """The test of "reciprocal": its level, its equations by another route, and what it sees."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from measured import trials
-from measured.loops import fitted, reciprocal_loop, series, spiral_loop
+from measured.loops import fitted, reciprocal_loop, series, skewed_loop, spiral_loop
 from whorl import measured
 from whorl.measured import flips
 from whorl.simplex import tangent_basis
@@ -112,3 +114,16 @@ def test_a_turning_learner_is_seen():
     assert finding.leading.rotation.low < 0.8 < finding.leading.rotation.high
     straight = applied @ spiral_loop(1.0, 0.0).T + 0.1 * rng.standard_normal(applied.shape)
     assert not measured.certify(applied, straight, repeat=runs).turns
+
+
+def test_the_score_of_all_units_is_the_skew_part_of_the_whole_fit():
+    # What lets the promised power take its noise from the influence of units (Frisch and Waugh).
+    rng = np.random.default_rng(14)
+    applied = trials.zero_sum(20, 4, rng)
+    fit = fitted(applied, applied @ skewed_loop(4, 0.3, rng).T + 0.2 * rng.standard_normal((20, 4)))
+    alone = [
+        flips.scores(replace(fit, cross=odd @ fit.gram, answer=fit.drive @ odd.T)).seen.sum(axis=0)
+        for odd in flips.shapes(3)[1]
+    ]
+    found = fit.skew[np.triu_indices(3, k=1)] @ np.stack(alone)
+    np.testing.assert_allclose(flips.scores(fit).seen.sum(axis=0), found, rtol=1e-9)

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 from scipy import linalg
 
+import session
 from measured.trials import OTHER, STRAIGHT, relaxations, stationary
 from whorl import measured
 from whorl.measured import series
 
+EXAMPLE = session.DOCS.parent / "examples/relaxations.csv"
 TURNING = np.array([[1.0, -1.0], [1.0, 1.0]])
 
 
@@ -36,6 +38,8 @@ def test_without_noise_the_loop_is_the_logarithm_of_the_propagator():
     )
     power = np.linalg.lstsq(before, after, rcond=None)[0].T
     np.testing.assert_allclose(course.loop, -np.real(linalg.logm(power)) / 0.2, atol=1e-6)
+    # What all units together see of a step of the loop is the whole step.
+    assert course.told(STRAIGHT / np.linalg.norm(STRAIGHT)).sum() == pytest.approx(1.0, abs=1e-3)
 
 
 @pytest.mark.slow
@@ -181,6 +185,27 @@ def test_time_that_goes_back_is_refused_with_its_line(tmp_path):
     path.write_text("run,time,state_1,state_2\na,0,1,2\na,2,2,3\na,1,3,1\n")
     with pytest.raises(ValueError, match="line 4, column time: time must increase within a run"):
         measured.read_series(path)
+
+
+def test_a_sample_with_an_empty_cell_is_left_out_and_counted_or_refused(tmp_path):
+    lines = EXAMPLE.read_text().splitlines()
+    full = measured.read_series(EXAMPLE).phases[0].course
+    lines[9] = lines[9].rsplit(",", 1)[0] + ","
+    (tmp_path / "gap.csv").write_text("\n".join(lines))
+    found = measured.read_series(tmp_path / "gap.csv")
+    assert "1 row with an empty cell left out; --strict refuses them" in str(found)
+    assert found.to_dict()["dropped"] == 1
+    np.testing.assert_allclose(found.phases[0].course.loop, full.loop, atol=0.05)
+    with pytest.raises(ValueError, match=r"line 10, column state_2: .* but it is missing"):
+        measured.read_series(tmp_path / "gap.csv", strict=True)
+
+
+def test_samples_that_foretell_nothing_of_the_next_are_refused():
+    # Of white noise a fit makes loops of any kind: a third of them would not be called reciprocal.
+    for seed in range(5):
+        white = np.random.default_rng(seed).standard_normal((100, 2))
+        with pytest.raises(ValueError, match="foretell something of the next one"):
+            measured.follow(0.1 * np.arange(100), white)
 
 
 def test_a_single_wild_sample_is_named():

@@ -81,6 +81,9 @@ def test_a_numpy_archive_is_a_table(plain, tmp_path):
     np.savez(tmp_path / "c.npz", residual=np.array([{}, {}], dtype=object))
     with pytest.raises(ValueError, match="must be an archive of plain arrays, but"):
         measured.read(tmp_path / "c.npz")
+    (tmp_path / "cut.npz").write_bytes(b"PK\x03\x04" + b"cut off")
+    with pytest.raises(ValueError, match="must be an archive of plain arrays, but"):
+        measured.read(tmp_path / "cut.npz")
 
 
 def test_standard_input_is_a_file(plain, monkeypatch):
@@ -126,6 +129,16 @@ def test_an_output_that_was_never_driven_is_left_out_and_named(tmp_path):
     found = measured.judge(measured.read(tmp_path / "t.csv"))
     assert found.undriven == ("residual_4",)
     assert "never driven, and left out as a direction: residual_4" in str(found)
+
+
+def test_rows_that_were_copied_are_named(tmp_path):
+    (tmp_path / "twice.csv").write_text(
+        csv(np.repeat(ROWS, 2, axis=0), repeat=np.repeat(REPEAT, 2))
+    )
+    found = measured.judge(measured.read(tmp_path / "twice.csv"))
+    assert f"{len(ROWS)} of the measurements repeat another one to the last digit" in str(found)
+    (tmp_path / "once.csv").write_text(csv())
+    assert "repeat another" not in str(measured.judge(measured.read(tmp_path / "once.csv")))
 
 
 def test_one_wild_value_is_named(tmp_path):

@@ -65,8 +65,8 @@ def skewed(rng, *, outputs, rows, kind, share):
     error = 0.3 * mild(kind, applied, rng)
     fit = fitted(applied, applied @ skewed_loop(outputs, share, rng).T + error)
     bent = flips.reciprocal(fit).p <= 0.05
-    added = bootstrap.resampled(fit.gram, fit.leftover, 499, int(rng.integers(2**31)))
-    span = bootstrap.share(fit, added, fit.free, zero=not bent)
+    signs = bootstrap.signs(rows, 499, int(rng.integers(2**31)))
+    span = bootstrap.share(fit, signs, zero=not bent)
     return {
         "interval holds": span.low <= share <= span.high,
         "not reciprocal": bent,

@@ -188,16 +188,15 @@ def _rows(path: Path, shown: Path) -> Iterator[dict[str, Any]]:
 
 
 def _is_workbook(path: Path) -> bool:
-    try:
-        with zipfile.ZipFile(path) as file:
-            return any(name.startswith("xl/") for name in file.namelist())
-    except zipfile.BadZipFile:
-        return False
+    with zipfile.ZipFile(path) as file:
+        return any(name.startswith("xl/") for name in file.namelist())
 
 
 def _archive(path: Path, shown: Path) -> dict[str, Any]:
     """Arrays of a NumPy archive: tables `(rows, outputs)`, cubes `(rows, samples, outputs)`, rows."""
     _small(path, shown)
+    if not zipfile.is_zipfile(path):
+        raise ValueError(f"{shown} must be an archive of plain arrays, but it is damaged")
     if _is_workbook(path):
         raise ValueError(
             f"{shown} must be CSV, Parquet, JSON lines or a NumPy archive, but it is an Excel "
@@ -206,7 +205,7 @@ def _archive(path: Path, shown: Path) -> dict[str, Any]:
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
-    except (ValueError, OSError, KeyError) as wrong:
+    except (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as wrong:
         raise ValueError(f"{shown} must be an archive of plain arrays, but {wrong}") from wrong
     if not arrays:
         raise ValueError(f"{shown} must hold arrays, but it holds none")

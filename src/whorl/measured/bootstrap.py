@@ -1,16 +1,17 @@
 r"""Intervals by a wild bootstrap over units.
 
-The fit is linear in the noise: $\hat{\mathcal{R}} - \mathcal{R} = \sum_u E_u G^{-1}$ with $E_u =
-\sum_{r\in u} w\,\varepsilon x^\mathsf{T}$. A replicate gives every unit's leftover a random sign
-and adds the sum to the estimate. Rows of one repeat share their sign, so whatever they have in
-common stays in common; the design stays what it was, so no replicate is ever singular. A leftover
-is smaller than the noise behind it, the more so the larger the unit's leverage, and is enlarged.
+The fit is linear in the noise: what every unit's noise has added to the estimate, its influence,
+is known from its leftover. A replicate gives every unit a random sign and adds the sum to the
+estimate. Rows of one repeat share their sign, so whatever they have in common stays in common; the
+design stays what it was, so no replicate is ever singular.
 
 The skew part is a size, which noise makes larger and which cannot be below zero. Its interval holds
 every share $\delta$ that is not rejected: the loop with that share, noise added, has a share as
 small as the observed one in at least $a(\delta)$ of the replicates and as large in at least
 $5\,\% - a(\delta)$. Near zero all of the five per cent lies above, because nothing lies below; far
-from it they are shared alike.
+from it they are shared alike. Were $\delta$ true, then what the estimate has beyond it would be
+noise, and every unit's part of it is counted as such: random signs then know by themselves how badly
+few units know their own scatter.
 """
 
 import itertools
@@ -21,7 +22,7 @@ import numpy as np
 from jaxtyping import Complex, Float
 from scipy import optimize, stats
 
-from whorl.measured.estimate import Estimated, Fit, Matrix
+from whorl.measured.estimate import Estimated, Matrix
 
 REPLICATES = 999
 
@@ -61,20 +62,7 @@ class Intervals:
 
 
 def intervals(
-    fit: Fit, *, zero: bool = False, replicates: int = REPLICATES, seed: int = 0
-) -> Intervals:
-    """Intervals for index, skew part, decay and rotation rates of a table's loop."""
-    added = resampled(fit.gram, fit.leftover, replicates, seed)
-    return spans(fit, added, fit.free, zero=zero, seed=seed)
-
-
-def spans(
-    fit: Estimated,
-    added: Float[np.ndarray, "replicates n n"],
-    free: float,
-    *,
-    zero: bool = False,
-    seed: int = 0,
+    fit: Estimated, *, zero: bool = False, replicates: int = REPLICATES, seed: int = 0
 ) -> Intervals:
     """Intervals for index, skew part, decay and rotation rates.
 
@@ -82,9 +70,10 @@ def spans(
     `zero` says that the test has not rejected it, and the intervals of the skew part and of the
     rotation then begin there.
     """
-    loops = fit.loop + added
-    reach = float(stats.t.ppf(0.975, free))
-    skew = share(fit, added, free, zero=zero, seed=seed)
+    flips = signs(len(fit.influence), replicates, seed)
+    loops = fit.loop + np.tensordot(flips, fit.wary, axes=1)
+    reach = float(stats.t.ppf(0.975, fit.free))
+    skew = share(fit, flips, zero=zero)
     index = Interval(fit.index, 1 - skew.high**2, 1 - skew.low**2)
     clouds = matched(fit.eigenvalues, np.linalg.eigvals(loops))
     modes = tuple(
@@ -96,33 +85,25 @@ def spans(
 
 
 def share(
-    fit: Estimated,
-    added: Float[np.ndarray, "replicates n n"],
-    free: float,
-    *,
-    zero: bool = False,
-    seed: int = 0,
+    fit: Estimated, flips: Float[np.ndarray, "replicates units"], *, zero: bool = False
 ) -> Interval:
-    """The interval of the skew part, as a share of the loop, by inverting its test.
-
-    `added` is what noise adds to an estimate, in every replicate.
-    """
-    if not np.any(added):
+    """The interval of the skew part, as a share of the loop, by inverting its test."""
+    if not np.any(fit.influence):
         return Interval(fit.skewness, 0.0 if zero else fit.skewness, fit.skewness)
-    # Few units know their own scatter badly: Student's t, for all replicates of the whole.
-    spread = np.sqrt(free / np.random.default_rng([seed, 6]).chisquare(free, len(added)))
-    noise = added * spread[:, None, None]
-    even, odd = (noise + noise.swapaxes(1, 2)) / 2, (noise - noise.swapaxes(1, 2)) / 2
     straight, turned = (
         part / max(np.linalg.norm(part), 1e-300) for part in (fit.symmetric, fit.skew)
     )
+    noise = np.tensordot(flips, fit.wary, axes=1)
+    even, odd = (noise + noise.swapaxes(1, 2)) / 2, (noise - noise.swapaxes(1, 2)) / 2
     along, beside = np.sum(even * straight, axis=(1, 2)), np.sum(even**2, axis=(1, 2))
     within, across = np.sum(odd * turned, axis=(1, 2)), np.sum(odd**2, axis=(1, 2))
-    seen, size = fit.skewness, fit.clean
+    across -= within**2  # noise in other planes, which makes the skew part longer
+    own = np.sqrt(max(np.sum(fit.skew**2) - np.mean(across), 0.0))
+    seen, size, more = fit.skewness, fit.clean, flips @ fit.told(turned)
 
     def drawn(part: float) -> np.ndarray:
         whole = size * part / np.sqrt(1 - part**2)
-        skew = whole**2 + 2 * whole * within + across
+        skew = (whole + within + (own - whole) * more) ** 2 + across
         return np.sqrt(skew / (size**2 + 2 * size * along + beside + skew))
 
     large = np.quantile(drawn(0.0), 0.95)
@@ -147,16 +128,9 @@ def _crossing(above: Callable[[float], bool], low: float, high: float) -> float:
     return (low + high) / 2
 
 
-def resampled(
-    gram: np.ndarray, leftover: np.ndarray, replicates: int, seed: int
-) -> Float[np.ndarray, "replicates m n"]:
-    """What random signs of the units' leftovers add to an estimate."""
-    total = gram.sum(axis=0)
-    held = np.trace(np.linalg.solve(total, gram), axis1=-2, axis2=-1) / len(total)
-    larger = leftover / (1.0 - np.clip(held + 1 / len(gram), 0.0, 0.9))[:, None, None]
-    flips = 2.0 * np.random.default_rng([seed, 2]).integers(0, 2, (replicates, len(gram))) - 1.0
-    sums = (flips @ larger.reshape(len(gram), -1)).reshape(replicates, *leftover.shape[1:])
-    return np.linalg.solve(total, sums.swapaxes(-1, -2)).swapaxes(-1, -2)
+def signs(units: int, replicates: int, seed: int) -> Float[np.ndarray, "replicates units"]:
+    """Random signs of the units."""
+    return 2.0 * np.random.default_rng([seed, 2]).integers(0, 2, (replicates, units)) - 1.0
 
 
 def matched(

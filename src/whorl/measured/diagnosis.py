@@ -20,7 +20,7 @@ from scipy import optimize
 
 from whorl.measured import bootstrap, flips
 from whorl.measured.bootstrap import Interval
-from whorl.measured.estimate import Fit, Matrix, about, fit
+from whorl.measured.estimate import Fit, Matrix, about, fit, influence
 from whorl.measured.moments import Moments
 from whorl.measured.state import Matched
 
@@ -97,10 +97,12 @@ def _response(moments: Moments, tol: float, seed: int) -> Response | None:
     gram, seen = basis.T @ gram @ basis, seen @ basis
     law = np.linalg.solve(gram.sum(axis=0), seen.sum(axis=0).T).T
     lift = physical.basis
-    noisy_response = bootstrap.resampled(
-        physical.gram, physical.leftover, bootstrap.REPLICATES, seed
+    moved, height = (first - np.outer(weight, mean)) @ basis, second - np.outer(weight, level)
+    added = influence(gram, moved, weight, seen - law @ gram, height - moved @ law.T)
+    flipped = bootstrap.signs(len(weight), bootstrap.REPLICATES, seed)
+    noisy_response, noisy_law = (
+        np.tensordot(flipped, each, axes=1) for each in (physical.influence, added)
     )
-    noisy_law = bootstrap.resampled(gram, seen - law @ gram, bootstrap.REPLICATES, seed)
     shares = [
         _adjoint_share(lift @ (physical.loop + k) @ lift.T, law + b, basis)
         for k, b in zip(noisy_response, noisy_law, strict=True)

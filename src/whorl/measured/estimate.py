@@ -27,6 +27,16 @@ class Estimated:
 
     loop: Matrix
     influence: Stack
+    free: float  # degrees of freedom of the scatter
+
+    @cached_property
+    def wary(self) -> Stack:
+        """The influence where noise may grow with what was applied."""
+        return self.influence
+
+    def told(self, way: Matrix) -> Float[np.ndarray, "units"]:
+        """How much of a step along this way, of size one, every unit sees: in all, one."""
+        raise NotImplementedError
 
     @property
     def rank(self) -> int:
@@ -120,7 +130,7 @@ class Fit(Estimated):
         return self.cross - self.loop @ self.gram
 
     @property
-    def free(self) -> float:
+    def free(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
         r"""Degrees of freedom of the scatter: rows, or repeats, less what the fit has taken.
 
         Rows that were driven unequally count as fewer: $(\sum h)^2 / \sum h^2$ of their leverages.
@@ -130,17 +140,55 @@ class Fit(Estimated):
         alike = held.sum() ** 2 / np.sum(held**2) / units
         return max(alike * (units - self.rank - 1 if units == self.rows else units - 1), 1.0)
 
+    def _influence(self, *, wary: bool) -> Stack:
+        left = self.answer - self.drive @ self.loop.T
+        return influence(self.gram, self.drive, self.weight, self.leftover, left, wary=wary)
+
     @cached_property
     def influence(self) -> Stack:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """What every unit's noise has added to the estimate, as far as its leftover tells.
+        """What every unit's noise has added to the estimate, as far as its leftover tells."""
+        return self._influence(wary=False)
 
-        A leftover is smaller than the noise behind it, and is enlarged for what the fit took of it.
-        """
-        total = self.gram.sum(axis=0)
-        share = np.trace(np.linalg.solve(total, self.gram), axis1=-2, axis2=-1) / self.rank
-        share = np.clip(share + self.weight / self.weight.sum(), 0.0, 0.9)
-        larger = self.leftover / np.sqrt(1.0 - share)[:, None, None]
-        return np.linalg.solve(total, larger.swapaxes(-1, -2)).swapaxes(-1, -2)
+    @cached_property
+    def wary(self) -> Stack:
+        """The influence where noise may grow with what was applied."""
+        return self._influence(wary=True)
+
+    def told(self, way: Matrix) -> Float[np.ndarray, "units"]:
+        """How much of a step along this way, of size one, every unit sees: in all, one."""
+        known = np.linalg.solve(self.gram.sum(axis=0), way.T).T
+        return np.sum((way @ self.gram) * known, axis=(1, 2))
+
+
+def influence(
+    gram: Stack,
+    drive: Float[np.ndarray, "units n"],
+    weight: Float[np.ndarray, "units"],
+    left: Float[np.ndarray, "units m n"],
+    level: Float[np.ndarray, "units m"],
+    *,
+    wary: bool = False,
+) -> Float[np.ndarray, "units m n"]:
+    r"""What every unit's noise has added to a regression with an offset, as its leftover tells.
+
+    `left` and `level` are the leftovers along what was applied and along the offset. A leftover is
+    smaller than the noise behind it: by $(1-h)^{1/2}$ for equal noise, where $h$ are the leverages,
+    the eigenvalues of the unit's block of the projector on the fit. Noise that grows with what was
+    applied hides most where leverages are large: to be `wary` of it the power is $h/2m$ (as in
+    Cribari-Neto's HC4), with $m$ their average, each counted by its size.
+    """
+    values, axes = np.linalg.eigh(gram.sum(axis=0))
+    root, size = axes / np.sqrt(values), np.sqrt(weight.sum())
+    white = np.concatenate([left @ root, level[:, :, None] / size], axis=2)
+    beside = (drive @ root)[:, :, None] / size
+    last = (weight / size**2)[:, None, None]
+    held, turned = np.linalg.eigh(
+        np.block([[root.T @ gram @ root, beside], [beside.swapaxes(1, 2), last]])
+    )
+    held = np.clip(held, 0.0, 0.95)
+    power = held * held.sum() / np.sum(held**2) if wary else 1.0
+    larger = (white @ turned * ((1 - held) ** (-power / 2))[:, None, :]) @ turned.swapaxes(1, 2)
+    return larger[:, :, :-1] @ root.T
 
 
 def fit(moments: Moments, drive: str, answer: str = "velocity", *, tol: float = TOL) -> Fit:

@@ -62,10 +62,15 @@ class Scores:
             if not self.mixed.size:
                 found.append(np.sum((signs @ self.noise) ** 2, axis=1))
                 continue
-            scores = signs[:, :, None] * self.noise
-            scores -= np.einsum("upk,fk->fup", self.mixed, signs @ self.fitted, optimize=True)
-            found.append(studentised(scores, self.usual))
+            found.append(studentised(self.again(signs), self.usual))
         return np.concatenate(found) if planes else np.zeros(len(flips))
+
+    def again(
+        self, signs: Float[np.ndarray, "draws units"]
+    ) -> Float[np.ndarray, "draws units planes"]:
+        """The scores of experiments with these signs, each fitted again."""
+        fitted = np.einsum("upk,fk->fup", self.mixed, signs @ self.fitted, optimize=True)
+        return signs[:, :, None] * self.noise - fitted
 
     def observed(self) -> float:
         """T of the experiment as it was."""
@@ -76,9 +81,10 @@ class Scores:
     @cached_property
     def usual(self) -> Matrix:
         """The scatter of the scores on average over all signs."""
-        own = self.noise - np.einsum("upk,uk->up", self.mixed, self.fitted)
         taken = np.einsum("upk,uk->up", self.mixed, self.fitted)
-        every = np.einsum("upk,kl,uql->pq", self.mixed, self.fitted.T @ self.fitted, self.mixed)
+        own = self.noise - taken
+        pushed = self.mixed @ (self.fitted.T @ self.fitted)
+        every = np.tensordot(pushed, self.mixed, axes=([0, 2], [0, 2]))
         return own.T @ own + every - taken.T @ taken
 
 
@@ -240,10 +246,3 @@ def _inverse_root(matrix: Matrix) -> Float[np.ndarray, "n kept"]:
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
     held = values > 1e-10 * values[-1]
     return vectors[:, held] / np.sqrt(values[held])
-
-
-def gathered(stack: Stack, labels: np.ndarray) -> np.ndarray:
-    """Sums over the units of each group."""
-    chosen = (np.arange(labels.max() + 1)[:, None] == labels).astype(float)
-    flat = chosen @ stack.reshape(*stack.shape[:-2], -1)
-    return flat.reshape(*stack.shape[:-3], len(chosen), *stack.shape[-2:])

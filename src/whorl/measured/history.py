@@ -8,7 +8,7 @@ steps ends a stretch, and nothing is assumed across it.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from whorl import _check
 from whorl._show import Shown
 from whorl.ground.tables import Table, TableError
 from whorl.measured import series, words
-from whorl.measured.bootstrap import Interval, Intervals
+from whorl.measured.bootstrap import Interval, Intervals, intervals
 from whorl.measured.layout import called
 from whorl.measured.power import Power
 from whorl.measured.reading import array
@@ -73,6 +73,7 @@ class History(Shown):
     areas: tuple[Interval, ...]  # of the closed cycles of a learner whose tasks alternate
     alpha: float
     time_unit: str
+    dropped: int = 0  # samples that lacked a value
 
     @property
     def verdict(self) -> Verdict:
@@ -118,6 +119,7 @@ class History(Shown):
             "code": self.verdict.code,
             "colour": self.verdict.colour,
             "headline": headline(self),
+            "dropped": self.dropped,
             "alpha": self.alpha,
             "time_unit": self.time_unit,
             "areas": [words.three(one) for one in self.areas],
@@ -209,6 +211,7 @@ def read_series(
     skew: float = 0.1,
     time_unit: str | None = None,
     rename: Mapping[str, str] | None = None,
+    strict: bool = False,
 ) -> History:
     """Judge time series from a CSV or Parquet file.
 
@@ -220,6 +223,7 @@ def read_series(
         skew: A skew part, as a share of the loop, that would have to be seen.
         time_unit: The name of the unit of time, for words only.
         rename: Names of columns in the file, each with the name that it stands for.
+        strict: Whether a sample with an empty cell is refused; else it is left out and counted.
 
     Returns:
         What was found in each phase.
@@ -232,7 +236,7 @@ def read_series(
         >>> print(measured.read_series("examples/relaxations.csv").verdict)
         turns
     """
-    table = Table(path, rename, called=called)
+    table = Table(path, rename, strict=strict, called=called)
     try:
         columns = sorted(
             (int(match[1]), name) for name in table.names if (match := STATE.fullmatch(name))
@@ -259,7 +263,7 @@ def read_series(
     except TableError as fault:
         raise table.named(fault) from None
     try:
-        return follow(
+        found = follow(
             given["time"],
             state,
             run=given.get("run"),
@@ -269,9 +273,12 @@ def read_series(
             time_unit=time_unit or table.units.get("time", "unit time"),
             source=str(path),
         )
-    except TableError as fault:
-        raise table.named(fault) from None
+        return replace(found, dropped=table.dropped)
     except ValueError as refusal:
+        if table.dropped:  # what is missing is the better thing to say
+            return read_series(path, rename=rename, strict=True)
+        if isinstance(refusal, TableError):
+            raise table.named(refusal) from None
         raise ValueError(f"{table.path}: {refusal}") from None
 
 
@@ -304,7 +311,7 @@ def _phase(name: str, found: list[Stretch], alpha: float, skew: float) -> Phase:
     if course.rank > 1:
         p, reach = course.symmetric_p, course.power(size=skew, level=alpha)
         spun = turning(course.loop, course.influence, course.free)
-    spread = series.intervals(course, zero=p > alpha)
+    spread = intervals(course, zero=p > alpha)
     still = series.stationary(found, course) and course.rank > 1 and len(course.left) >= 50
     return Phase(
         name,
@@ -420,6 +427,8 @@ def notes(history: History, phase: Phase) -> list[str]:
     far = float(away.max() / max(np.median(away), 1e-300))
     wild = words.far_off(f"the sample at time {phase.course.steps.time[np.argmax(away)]:g}", far)
     said = [f"{lost}more often"] * phase.aliased + [wild] * (far > FAR)
+    if history.dropped and phase is history.phases[0]:
+        said.append(words.lacking(history.dropped))
     return said + [
         f"{name} is seen (p = {p:.2g}): one linear loop is not the whole story"
         for name, p in phase.effects.items()

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from scipy import stats
 
 from whorl.measured.estimate import Fit
-from whorl.measured.flips import Scores, scores, shapes, studentised
+from whorl.measured.flips import scores, shapes, studentised
 
 DRAWS = 800
 LITTLE = 0.5  # a chance below this, of seeing what was asked for, is little power
@@ -61,11 +61,10 @@ def power(
     """The power of the test against a skew part of `size` times the loop, and the repeats that
     would give it `chance`.
     """
-    found = _without(fit)
     if not fit.scatter or not fit.clean:  # no noise, nothing to wait for
         return Power(chance, size, 1.0, 1.0, 0.0)
-    tried = _experiments(fit, found, seed)
-    return searched(tried, fit.clean, found.units, size=size, chance=chance, level=level)
+    tried, units = _experiments(fit, seed), len(fit.gram)
+    return searched(tried, fit.clean, units, size=size, chance=chance, level=level)
 
 
 def searched(
@@ -97,38 +96,44 @@ def searched(
     return Power(chance, size, times, of(size, 1.0), min(visible, 1.0))
 
 
-def _without(fit: Fit) -> Scores:
-    """The scores of the same experiment without the skew part that was found in it."""
-    calm = replace(
-        fit, cross=fit.cross - fit.skew @ fit.gram, answer=fit.answer - fit.drive @ fit.skew.T
-    )
-    found = scores(calm)
-    # The skew part has taken some of the noise with it.
-    left = fit.rows * fit.rank - fit.rank * (fit.rank + 3) / 2
-    more = np.sqrt(left / max(left - fit.rank * (fit.rank - 1) / 2, 1.0))
-    return replace(found, noise=more * found.noise, fitted=more * found.fitted)
-
-
-def _experiments(fit: Fit, found: Scores, seed: int) -> Callable[[float], np.ndarray]:
+def _experiments(fit: Fit, seed: int) -> Callable[[float], np.ndarray]:
     """The statistic of many experiments with a skew part of a given size in random planes."""
-    rng = np.random.default_rng([seed, 3])
-    draws = int(np.clip(4e6 // max(found.noise.size, 1), 200, DRAWS))
-    flips = 2.0 * rng.integers(0, 2, (draws, found.units)) - 1.0
-    planes = found.noise.shape[1]
+    rng, units = np.random.default_rng([seed, 3]), len(fit.gram)
+    one, other = np.triu_indices(fit.rank, k=1)
+    draws = int(np.clip(4e6 // (units * len(one)), 200, DRAWS))
+    flips = 2.0 * rng.integers(0, 2, (draws, units)) - 1.0
+    turns = random_turns(len(one), draws, rng)
+    moved = (fit.influence - fit.influence.swapaxes(1, 2)) / 2
     if fit.rank > WIDE:
-        one, other = np.triu_indices(fit.rank, k=1)
-        values = np.linalg.eigvalsh(fit.gram.sum(axis=0))
-        told = np.sqrt(values[one] * values[other] / (values[one] + values[other]))
-        turns = rng.standard_normal((draws, planes))
-        turns *= told / np.linalg.norm(turns, axis=1, keepdims=True)
-        noise = flips @ found.noise
-        return lambda reach: np.sum((noise + np.sqrt(2.0) * reach * turns) ** 2, axis=1)
-    turns = random_turns(planes, draws, rng)
-    drawn = flips[:, :, None] * found.noise
-    drawn -= np.einsum("upk,fk->fup", found.mixed, flips @ found.fitted, optimize=True)
-    added = _told(fit, turns)
-    told = added.swapaxes(1, 2) @ added
-    return lambda reach: studentised(drawn + reach * added, found.usual + reach**2 * told)
+        values, axes = np.linalg.eigh(fit.gram.sum(axis=0))
+        told = 2 * np.sqrt(values[one] * values[other] / (values[one] + values[other]))
+        sums = (flips @ (axes.T @ moved @ axes)[:, one, other]) * told
+        return lambda reach: np.sum((sums + reach * told * turns) ** 2, axis=1)
+    # What skew parts add to the score of each unit, after the symmetric fit has taken its share.
+    alone = [
+        scores(replace(fit, cross=odd @ fit.gram, answer=fit.drive @ odd.T))
+        for odd in shapes(fit.rank)[1]
+    ]
+    planes = np.stack([each.seen for each in alone])
+    whole = planes.sum(axis=1)
+    added = np.einsum("fp,pus->fus", turns, planes, optimize=True)
+    # The usual scatter grows with them as their own does, less what fitting again takes.
+    grown = sum(one @ each.usual @ one for one, each in zip(whole, alone, strict=True))
+    grown /= sum(np.sum((each.seen @ one) ** 2) for one, each in zip(whole, alone, strict=True))
+    # The same experiment without the skew part that was found, which has taken noise with it.
+    cross, answer = fit.cross - fit.skew @ fit.gram, fit.answer - fit.drive @ fit.skew.T
+    calm = scores(replace(fit, cross=cross, answer=answer))
+    more = np.linalg.norm(moved[:, one, other] @ whole) / np.linalg.norm(calm.noise)
+    drawn, usual = more * calm.again(flips), more**2 * calm.usual
+
+    mixed, told = drawn.swapaxes(1, 2) @ added, added.swapaxes(1, 2) @ added
+    mixed += mixed.swapaxes(1, 2)
+
+    def tried(reach: float) -> np.ndarray:
+        more = grown * (reach * mixed + reach**2 * told)
+        return studentised(drawn + reach * added, usual + more)
+
+    return tried
 
 
 def random_turns(
@@ -137,17 +142,6 @@ def random_turns(
     """The upper triangles of skew matrices of size one in random directions."""
     turns = rng.standard_normal((draws, planes))
     return turns / np.linalg.norm(turns, axis=1, keepdims=True) / np.sqrt(2.0)
-
-
-def _told(
-    fit: Fit, turns: Float[np.ndarray, "draws planes"]
-) -> Float[np.ndarray, "draws units planes"]:
-    """What skew parts add to the score of each unit, after the symmetric fit has taken its share."""
-    planes = [
-        scores(replace(fit, cross=odd @ fit.gram, answer=fit.drive @ odd.T)).seen
-        for odd in shapes(fit.rank)[1]
-    ]
-    return np.einsum("fp,pus->fus", turns, np.stack(planes), optimize=True)
 
 
 def _blunt(units: int, times: float, level: float) -> float:

@@ -24,7 +24,7 @@ from jaxtyping import Float
 from scipy import linalg, stats
 
 from whorl.measured import likelihood
-from whorl.measured.bootstrap import Interval, Intervals, spans
+from whorl.measured.bootstrap import Interval, Intervals
 from whorl.measured.estimate import Estimated, Matrix, Stack
 from whorl.measured.flips import signs, studentised
 from whorl.measured.power import DRAWS, Power, random_turns, searched
@@ -36,6 +36,7 @@ UNITS = 64  # groups of neighbouring steps whose noise is told apart
 LEAST = 18  # steps
 SAME = 1e-11  # variance of a combination of states of size one that six written digits leave
 EVEN = 1e-3  # steps this much alike, relative to their median, are called even
+FORETOLD = 0.01  # p-value of "no sample foretells the next" from which on a series is refused
 ROUND_OFF = 1e-7  # of a loop whose slopes are differences
 TINY = np.finfo(float).tiny
 REPLICATES = 999
@@ -90,6 +91,11 @@ class Course(Estimated):
     left: Float[np.ndarray, "steps n"]  # what nobody could foretell, in units of its scatter
     steps: Steps
     free: float  # degrees of freedom of the scatter
+    brought: Float[np.ndarray, "units nn nn"]  # the share of the information on the loop
+
+    def told(self, way: Matrix) -> Float[np.ndarray, "units"]:
+        """How much of a step along this way, of size one, every unit sees: in all, one."""
+        return self.brought @ way.ravel() @ way.ravel()
 
     @cached_property
     def _turned(self) -> Float[np.ndarray, "units planes"]:
@@ -199,7 +205,7 @@ def follow(found: Sequence[Stretch]) -> Course:
     if all(len(run.time) < 3 for run in found):
         raise ValueError(
             "a run must have at least 3 samples without a gap at increasing times, but none has: "
-            "sample more often"
+            "sample more often, or sort the samples by time"
         )
     pieces = _pieces(found)
     given = steps(pieces)
@@ -211,6 +217,7 @@ def follow(found: Sequence[Stretch]) -> Course:
             "record more"
         )
     _check_states(given)
+    _check_foretold(given)
     return _likely(given, pieces)
 
 
@@ -226,6 +233,22 @@ def _check_states(given: Steps) -> None:
         raise ValueError(
             f"states must move independently, but {' and '.join(own)} always move together: leave "
             "one out"
+        )
+
+
+def _check_foretold(given: Steps) -> None:
+    """Something of a sample must be left in the next one: Bartlett's test of Wilks' ratio.
+
+    Where nothing is, all is noise of the measurement, and any loop is as likely as any other.
+    """
+    count, size = given.now.shape
+    now, after = (part - part.mean(axis=0) for part in (given.now, given.after))
+    left = after - now @ np.linalg.lstsq(now, after, rcond=1e-10)[0]
+    ratio = np.subtract(*(np.linalg.slogdet(part.T @ part)[1] for part in (after, left)))
+    if stats.chi2.sf((count - size - 1.5) * ratio, size**2) > FORETOLD:
+        raise ValueError(
+            "a sample must foretell something of the next one, but all that is seen may be noise: "
+            "sample more often, or with less noise"
         )
 
 
@@ -245,7 +268,7 @@ def _likely(given: Steps, pieces: Sequence[Stretch]) -> Course:
     kept = max(1 - (size + 1 + found.numbers.size / size) / len(given.now), 1 / len(given.now))
     moved = own @ likelihood.inverse(found.information, size) / np.sqrt(kept)
     changed = likelihood.unpacked(found.numbers - moved, size)
-    loops, alike = _enlarged(found, paths, given, own)
+    loops, alike, brought = _enlarged(found, paths, given, own)
     return Course(
         model.loop[0] * mixed,
         loops.reshape(-1, size, size) * mixed,
@@ -256,13 +279,15 @@ def _likely(given: Steps, pieces: Sequence[Stretch]) -> Course:
         found.left[paths.there],
         given,
         max(alike * kept, 1.0),
+        brought * np.outer(mixed, 1 / mixed),
     )
 
 
 def _enlarged(
     found: likelihood.Fitted, paths: likelihood.Paths, given: Steps, own: np.ndarray
-) -> tuple[Float[np.ndarray, "units nn"], float]:
-    r"""What every unit's noise has added to the loop, and the number of units that are alike.
+) -> tuple[Float[np.ndarray, "units nn"], float, Float[np.ndarray, "units nn nn"]]:
+    r"""What every unit's noise has added to the loop, the number of units that are alike, and the
+    share of the information that each brings.
 
     A unit that brings the share $M$ of the information on the loop leaves over $(1 - M)^{1/2}$ of
     its noise. Units that bring unequal shares count as fewer, on average over all directions.
@@ -280,7 +305,7 @@ def _enlarged(
     # The numbers beside the loop have taken their part too.
     beside = 1 - (found.numbers.size - many) / (size * len(given.now))
     loops = (seen @ axes.swapaxes(1, 2))[:, 0] @ root.T / np.sqrt(beside)
-    return loops, float(many * (many + 2) / uneven)
+    return loops, float(many * (many + 2) / uneven), root @ shares @ np.linalg.inv(root)
 
 
 def _starts(paths: likelihood.Paths) -> list[np.ndarray]:
@@ -469,13 +494,6 @@ def judged(course: Course, reach: Power | None, spun: Turning, alpha: float) -> 
     if spun.real <= alpha:
         return Verdict.TURNS
     return Verdict.GRADIENT if spun.complex <= alpha else Verdict.BORDERLINE
-
-
-def intervals(course: Course, *, zero: bool) -> Intervals:
-    """Intervals of skew part, decay and rotation rates."""
-    flips = 2.0 * np.random.default_rng(2).integers(0, 2, (REPLICATES, course.steps.units)) - 1.0
-    added = np.einsum("fu,uij->fij", flips, course.influence)
-    return spans(course, added, course.free, zero=zero)
 
 
 def aliased(course: Course, spread: Intervals) -> bool:

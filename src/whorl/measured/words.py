@@ -197,8 +197,7 @@ def notes(finding: Finding) -> list[str]:
     """What the reader should worry about."""
     said = []
     if finding.dropped:
-        rows = "row" if finding.dropped == 1 else "rows"
-        said.append(f"{finding.dropped} {rows} with an empty cell left out; --strict refuses them")
+        said.append(lacking(finding.dropped))
     if finding.undriven:
         said.append(
             f"never driven, and left out as a direction: {', '.join(finding.undriven)}, which is "
@@ -208,6 +207,11 @@ def notes(finding: Finding) -> list[str]:
         whose = f"sample {loop.sample}: " if loop.sample else ""
         said += [whose + text for text in _worries(finding, loop)]
     return said
+
+
+def lacking(rows: int) -> str:
+    """What is said of rows that were left out."""
+    return f"{rows} row{'s' * (rows > 1)} with an empty cell left out; --strict refuses them"
 
 
 def _residuals(loop: Loop) -> list[str]:
@@ -248,8 +252,7 @@ def _worries(finding: Finding, loop: Loop) -> list[str]:
         said.append(
             f"the velocities scatter {fit.scatter:.2g} times as much as the stated uncertainty"
         )
-    if (wild := _wild(loop)) is not None:
-        said.append(far_off(f"measurement {wild[0]}", wild[1]))
+    said += _odd(loop)
     seen = loop.order.seen(finding.alpha)
     if "offset" in seen:
         size = np.linalg.norm(fit.offset)
@@ -267,6 +270,20 @@ def _worries(finding: Finding, loop: Loop) -> list[str]:
                 f"the velocities {what} (p = {loop.order.p[name]:.2g}): apply the residuals in a "
                 "balanced order, as --template does"
             )
+    return said
+
+
+def _odd(loop: Loop) -> list[str]:
+    """What is odd about single measurements: copies, and a value far off."""
+    said = []
+    alike = len(loop.record.shown) - len(np.unique(loop.record.shown, axis=0))
+    if alike and loop.fit.scatter:
+        said.append(
+            f"{alike} of the measurements repeat another one to the last digit: were they copied, "
+            "they count too much"
+        )
+    if (wild := _wild(loop)) is not None:
+        said.append(far_off(f"measurement {wild[0]}", wild[1]))
     return said
 
 
