@@ -7,10 +7,12 @@ dispatches every fusion of a loop by itself. Both marks are attributes of XLA ca
 does not know them ignores them, and on other devices they are not set.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
+from jax import Array
 from jax.core import Tracer
 from jax.experimental.xla_metadata import set_xla_metadata
 
@@ -33,6 +35,13 @@ def keep(tree: Any) -> Any:
         return tree
     with set_xla_metadata(inlineable="false"):
         return jax.jit(lambda same: same)(tree)
+
+
+def kept_apart(numbers: Sequence[Array]) -> Any:
+    """Numbers of an update as a loop keeps them: one by one on a CPU, where a stack of them would be
+    looked up entry by entry, and stacked on a device, where each would be a call of its own.
+    """
+    return list(numbers) if on_cpu() else jnp.stack(numbers)
 
 
 def whole(function: Callable[..., Any], *, inlined: bool = False) -> Callable[..., Any]:

@@ -26,7 +26,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from whorl.fast import exponential
-from whorl.fast.fused import keep
+from whorl.fast.fused import keep, kept_apart
 
 
 class Columns(NamedTuple):
@@ -369,8 +369,7 @@ def train(
         )
         native, other = update_native(native, samples, x, y, rule)
         row = [even, handedness, step, own - other]
-        # Number by number: stacked, each would be looked up entry by entry.
-        rows = (row, [*seen, native.loss]) if record else None
+        rows = (kept_apart(row), kept_apart([*seen, native.loss])) if record else None
         return (turning, native, sums + jnp.stack(row)), rows
 
     sums = jnp.zeros((4, layers.shape[-1]), dtype=layers.dtype)

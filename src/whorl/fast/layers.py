@@ -29,7 +29,7 @@ import numpy as np
 from jax import Array
 
 from whorl.fast import exponential
-from whorl.fast.fused import keep, on_cpu
+from whorl.fast.fused import keep, kept_apart, on_cpu
 
 FEW = 16  # samples that are chosen from by selection
 UNROLLED = 256  # entries of all layers of one shape, up to which a device gets no loop over them
@@ -612,9 +612,9 @@ def train(
         row = account(losses, before)
         sums, lost = added(sums, lost, row)
         after = jnp.stack([losses[0], losses[4]])
-        # Number by number: stacked, each would be looked up entry by entry.
         seen = [*losses[:4], step, amount, losses[4], *choice]
-        return (state, after, sums, lost), (list(row), seen) if record else None
+        rows = (kept_apart(list(row)), kept_apart(seen)) if record else None
+        return (state, after, sums, lost), rows
 
     none = jnp.zeros((4, begin.shape[-1]), dtype=begin.dtype)
     numbers = jnp.arange(schedule[0].shape[0], dtype=jnp.int32)

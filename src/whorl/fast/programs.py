@@ -81,7 +81,9 @@ def pairs_first(
     ended = (*ends, *(loss + rest for loss in losses))
     if rows is None:
         return list(sums), None, None, *ended
-    kept, (taken, opposite, still, own, step, amount, other, *choice) = rows
+    kept, (taken, opposite, still, own, step, amount, other, *choice) = (
+        part if isinstance(part, list) else list(jnp.moveaxis(part, 1, 0)) for part in rows
+    )
     losses_of = (taken, opposite, still, own, other)
     seen = [*(one + rest[None] for one in losses_of), step, amount, *choice]
     return list(sums), *jax.tree.map(jnp.transpose, (kept, seen)), *ended

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from whorl.fast.fused import keep
+from whorl.fast.fused import keep, kept_apart
 from whorl.fast.lanes import (
     Columns,
     Knobs,
@@ -193,9 +193,9 @@ def train(
         lost = lost + jnp.where(
             jnp.abs(sums) >= jnp.abs(row), (sums - total) + row, (row - total) + sums
         )
-        return (looking, native, total, lost), (
-            (list(row), [*seen[:6], native.loss, seen[6]]) if record else None
-        )
+        outcome = [*seen[:6], native.loss, seen[6]]
+        rows = (kept_apart(list(row)), kept_apart(outcome)) if record else None
+        return (looking, native, total, lost), rows
 
     none = jnp.zeros((4, layers.shape[-1]), dtype=layers.dtype)
     numbers = jnp.arange(schedule[0].shape[0], dtype=jnp.int32)
