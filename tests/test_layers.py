@@ -77,7 +77,7 @@ def test_every_policy_gate_and_law_follows_the_loop_over_one_pair(name):
 @pytest.fixture
 def as_on_a_device(monkeypatch):
     """The programs that a device gets, which a CPU can run too."""
-    for module in (fused, layers):
+    for module in (fused, layers, modes):
         monkeypatch.setattr(module, "on_cpu", lambda: False)
     programs.layer_program.cache_clear()
     yield
@@ -241,17 +241,19 @@ def test_small_systems_are_solved_and_decomposed_as_by_lapack(size):
     roots[2] = 0.0
     roots[3] = 1.0
     matrices = roots @ roots.swapaxes(1, 2)
+    matrices[1] = np.diag(np.arange(size) % 3)  # has come apart before anything is turned
     last = jnp.moveaxis(jnp.asarray(matrices), 0, -1)
     fields = rng.standard_normal((2, size, 4))
     damped = np.moveaxis(matrices + np.eye(size), 0, -1)
     found = jax.jit(modes.solved)(damped, fields)
     wanted = np.linalg.solve(matrices + np.eye(size), np.transpose(fields, (2, 1, 0)))
     np.testing.assert_allclose(found, np.transpose(wanted, (2, 1, 0)), atol=1e-13)
-    values, vectors = jax.jit(modes.decomposed)(last)
-    values, vectors = np.asarray(values).T, np.moveaxis(np.asarray(vectors), -1, 0)
-    again = np.einsum("bki,bk,bkj->bij", vectors, values, vectors)
-    np.testing.assert_allclose(again, matrices, atol=1e-13)
-    np.testing.assert_allclose(np.sort(values), np.linalg.eigvalsh(matrices), atol=1e-13)
+    for way in (modes.decomposed, modes._by_rotations):
+        values, vectors = jax.jit(way)(last)
+        values, vectors = np.asarray(values).T, np.moveaxis(np.asarray(vectors), -1, 0)
+        again = np.einsum("bki,bk,bkj->bij", vectors, values, vectors)
+        np.testing.assert_allclose(again, matrices, atol=1e-13)
+        np.testing.assert_allclose(np.sort(values), np.linalg.eigvalsh(matrices), atol=1e-13)
     weighed = jax.jit(lambda one, other: modes.weighed(one, other, jnp.exp, 1e-14))(last, fields)
     values, vectors = np.linalg.eigh(matrices)
     function = np.einsum("bik,bk,bjk->bij", vectors, np.exp(values), vectors)

@@ -18,6 +18,7 @@ BLOCK = 64  # pairs that walk together through the caches of one core
 ALIGNED = 64  # bytes
 WARP = 16  # pairs whose numbers lie side by side on a device
 LANES = ((4, 64), (8, 32), (12, 16), (np.inf, 8))  # the same for layers up to a width
+DECOMPOSED = 32  # the same at least where responses are decomposed, in many small steps
 
 
 @functools.cache
@@ -95,8 +96,9 @@ Ruled = Callable[[Any, Any, Array], layers.Rule]
 
 
 @functools.cache
-def layer_program(ruled: Ruled, rated: bool, record: bool) -> Callable[..., Any]:
-    """A compiled chunk of pairs of any widths, as `lane_program` for those of width three.
+def layer_program(ruled: Ruled, rated: bool, decomposed: bool, record: bool) -> Callable[..., Any]:
+    """A compiled chunk of pairs of any widths, as `lane_program` for those of width three; they may
+    be `rated`, and their responses `decomposed`.
 
     Called with arrays of a policy that all pairs share, then layers, rates, data and the tables of
     `Policy.kernel_tables`, and last arrays of the policy with one row per pair.
@@ -130,6 +132,8 @@ def layer_program(ruled: Ruled, rated: bool, record: bool) -> Callable[..., Any]
 
         widest = max(size for layer in blocks for size in layer.shape[:2])
         lanes_at_once = next(size for limit, size in LANES if widest <= limit)
+        if decomposed:
+            lanes_at_once = max(lanes_at_once, DECOMPOSED)
         data = (blocks, rates, x, y, compressed, rest, order, turns, tables, own)
         return fused.whole(
             lambda data: (

@@ -69,6 +69,7 @@ class LayerKind:
     gate: str
     full: bool
     rated: bool
+    decomposed: bool  # whether the law asks for the modes of every response
     reach: float | None
     outputs: int
     noise: float  # relative round-off of the response, below which a mode is zero
@@ -142,6 +143,7 @@ def layer_kind(nets: Network, policy: Policy) -> LayerKind | None:
         *names,
         full=_full(nets),
         rated=not _unit(nets),
+        decomposed=not isinstance(law.base, Direct | Leaky),
         reach=next((one for one in REACHES if float(jnp.max(policy.scale)) <= one), None),
         outputs=outputs,
         noise=driven.resolved(),

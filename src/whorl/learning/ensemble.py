@@ -199,7 +199,7 @@ def prepared(
         return lane_program(*lanes, record), arrays
     if (kind := dispatch.layer_kind(nets, policy)) is not None:
         own, shared = (part.law for part in eqx.partition(policy, policy.per_pair()))
-        program = layer_program(kind, kind.rated, record)
+        program = layer_program(kind, kind.rated, kind.decomposed, record)
         arrays = (nets.layers, nets.rates, *data, policy.kernel_tables(data[2]), own)
         return functools.partial(program, eqx.filter(shared, eqx.is_array)), arrays
     return None
