@@ -35,7 +35,7 @@ SHORT = [
     Case((6,) * 3, 480, full=False),
 ]
 ALL = [
-    Case(widths, pairs)
+    Case(widths, pairs, epochs=30 if pairs == 480 else 3)
     for pairs, widths in itertools.product(
         (480, 8192), [(w,) * (d + 1) for w in WIDTHS for d in (1, 4)] + [(4, 7, 5, 3)]
     )

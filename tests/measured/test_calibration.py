@@ -21,10 +21,7 @@ def wanted(line):
     if event == "not reciprocal" and (group == "level" or cell.get("share") == "0.0"):
         return (0.02, 0.05) if few else (0.035, 0.065)
     if group == "skewed" and event == "interval holds":
-        small = float(cell["share"]) <= 0.1
-        if few:
-            return 0.9, 1.0
-        return (0.92 if cell["kind"] == "heteroscedastic" else 0.93), 1.0 if small else 0.97
+        return 0.93, 1.0 if few or float(cell["share"]) <= 0.1 else 0.97
     if event == "turns" and group in ("gradient", "edge", "triple"):
         return (0.035 if group == "edge" else 0.0), 0.05 if group != "edge" else 0.065
     if group not in trials.SERIES or event == "refused":
