@@ -17,7 +17,7 @@ from whorl.fast import ahead, fused, lanes, layers, rollout
 BLOCK = 64  # pairs that walk together through the caches of one core
 ALIGNED = 64  # bytes
 WARP = 16  # pairs whose numbers lie side by side on a device
-LANES = ((4, 64), (8, 32), (12, 16), (np.inf, 8))  # the same for layers up to a width
+LANES = ((4, 64), (12, 32), (np.inf, 8))  # the same for layers up to a width
 DECOMPOSED = 32  # the same at least where responses are decomposed, in many small steps
 
 
