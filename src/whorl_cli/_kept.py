@@ -19,7 +19,7 @@ from pathlib import Path
 VARIABLE = "WHORL_CACHE"  # a folder in place of the user's, or "off"
 ROOM = 1 << 30  # bytes; the programs that were made first make room
 SETTINGS = {
-    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.2",
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",  # many small ones take seconds together
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "0",
 }
 CHECKED = "checked"  # a file whose time says up to when programs were looked at
