@@ -62,7 +62,7 @@ def judged(path):
         "memory": rise,
         "p": finding.p,
         "skewness": finding.leading.fit.skewness,
-        "turns": finding.turns,
+        "verdict": finding.verdict,
     }
 
 
@@ -102,7 +102,7 @@ def main():
                         f"{seen['memory'] / 1e6:.0f}",
                         f"{seen['memory'] / held:.2f}",
                         f"{seen['p']:.2g}",
-                        "turns" if seen["turns"] else "reciprocal",
+                        seen["verdict"],
                     ]
                 )
                 path.unlink()

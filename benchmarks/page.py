@@ -64,7 +64,7 @@ def section(name, out, smoke):
     """One benchmark: what it asks, its picture, what it printed."""
     more, column = SHORT[name]
     script = HERE / f"{name}.py"
-    question = script.read_text().split('"""')[1].strip().split("\n")[0]
+    question = " ".join(script.read_text().split('"""')[1].split("?")[0].split()) + "?"
     command = [sys.executable, str(script), *(["--smoke"] if smoke else more)]
     begun = time.perf_counter()
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -73,7 +73,8 @@ def section(name, out, smoke):
         drawn(done.stdout, column, out / f"{name}.png")
         picture = f"![{column}, one bar per row of the table below]({name}.png)\n\n"
     taken = f"`{name}.py {' '.join(more)}`, {time.perf_counter() - begun:.0f} s"
-    return f"## {question}\n\n{taken}\n\n{picture}{done.stdout.strip()}\n"
+    printed = re.sub(r"(?m)^([^|\n].*)\n\|", r"\1\n\n|", done.stdout.strip())  # a table after a gap
+    return f"## {question}\n\n{taken}\n\n{picture}{printed}\n"
 
 
 def main():
