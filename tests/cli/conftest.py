@@ -5,6 +5,7 @@ A design file, registered, and run from the command line once in a process.
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -50,6 +51,13 @@ def refused(whorl):
         return err.removeprefix("whorl: ").rstrip("\n")
 
     return call
+
+
+@pytest.fixture
+def complaints():
+    """What a piped command said on its error stream besides how far it had come."""
+    progress = re.compile(r"whorl: [^\n]* \(\d+/\d+, [-\d:]+ left\)\n")
+    return lambda words: progress.sub("", words)
 
 
 @pytest.fixture
