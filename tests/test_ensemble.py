@@ -1,6 +1,7 @@
 """Many pairs at once end where each of them ends alone."""
 
 import math
+import time
 from fractions import Fraction
 
 import jax
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 import whorl as wh
-from whorl.fast import exponential, fused, lanes, small
+from whorl.fast import exponential, fused, lanes, programs, small
 from whorl.learning import dispatch, schedule
 from whorl.learning.ledger import TERMS
 from whorl.learning.policy import look
@@ -249,6 +250,39 @@ def test_the_number_of_workers_changes_no_bit():
     one, two = (many(nets, data, wh.adaptive(0.2), workers=workers) for workers in (1, 2))
     for ours, theirs in zip(jax.tree.leaves(one), jax.tree.leaves(two), strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 9])
+def test_every_piece_is_made_once_and_stands_where_it_belongs(workers):
+    called, heard = [], []
+    given = np.arange(1000.0)
+
+    def doubled(piece):
+        called.append(piece[0])
+        return (2 * piece,)
+
+    (found,) = programs.in_chunks(doubled, (given,), 64, workers, heard.append)
+    np.testing.assert_array_equal(found, 2 * given)
+    assert sorted(called) == list(given[::64])
+    assert heard == sorted(heard)
+    assert heard[-1] == 1.0
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("error", [MemoryError, KeyboardInterrupt])
+def test_after_an_error_what_nobody_has_begun_is_left_alone(workers, error):
+    called = []
+
+    def failing(piece):
+        called.append(piece[0])
+        if piece[0] == 0:
+            raise error
+        time.sleep(0.02)  # long enough for the other thread to give up
+        return (piece,)
+
+    with pytest.raises(error):
+        programs.in_chunks(failing, (np.arange(1000.0),), 64, workers)
+    assert len(called) < 8  # of 16
 
 
 @pytest.mark.slow

@@ -4,25 +4,15 @@ Through `lanes`, every core, every check of its input, the account of every upda
 """
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 jax.config.update("jax_enable_x64", True)
 
 import whorl as wh  # noqa: E402
 from peers.problem import SCALE  # noqa: E402
+from whorl.learning.ensemble import stacked  # noqa: E402
 
 POLICY = wh.step_matched(SCALE)
-
-
-def stacked(layers):
-    """Many networks as one, from one array (pairs, depth, 3, 3).
-
-    `whorl.stack` does it for a list of networks.
-    """
-    one = wh.Network(list(layers[0]))
-    many = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(layers), *leaf.shape)), one)
-    return many.with_blocks([jnp.asarray(layer) for layer in layers.swapaxes(0, 1)])
 
 
 def host(net):

@@ -12,6 +12,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 from jax.core import Tracer
 from jax.experimental.xla_metadata import set_xla_metadata
@@ -20,6 +21,13 @@ from jax.experimental.xla_metadata import set_xla_metadata
 def on_cpu() -> bool:
     """Whether programs will run on the CPU."""
     return jax.default_backend() == "cpu"
+
+
+def at_hand(tree: Any) -> Any:
+    """Arrays as they are looked at with the least effort: through NumPy's views where a CPU holds
+    them, and where they lie on any other device.
+    """
+    return jax.tree.map(np.asarray, tree) if on_cpu() else tree
 
 
 def keep(tree: Any) -> Any:

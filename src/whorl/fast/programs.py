@@ -236,7 +236,7 @@ def in_chunks(
     """
     host = jax.tree.map(np.asarray, arrays)
     total = jax.tree.leaves(host)[0].shape[0]
-    lock, whole = threading.Lock(), []
+    lock, whole, done = threading.Lock(), [], []
 
     def piece(first: int) -> None:
         def cut(array: np.ndarray) -> np.ndarray:
@@ -255,12 +255,42 @@ def in_chunks(
             if not whole:
                 whole.append(jax.tree.map(lambda part: _room(part, total), made))
         jax.tree.map(put, whole[0], made)
+        with lock:
+            done.append(first)
+            told(min(len(done) * size / total, 1.0))
 
-    # XLA lets go of the interpreter while it runs, so that threads are enough to use every core.
-    with ThreadPoolExecutor(workers) as pool:
-        for done, _ in enumerate(pool.map(piece, range(0, total, size)), 1):
-            told(min(done * size / total, 1.0))
+    _shared(piece, range(0, total, size), workers)
     return whole[0]
+
+
+def _shared(work: Callable[[int], None], items: Sequence[int], workers: int) -> None:
+    """Work on every item, on several threads. After an error, or an interrupt, what nobody has begun
+    is left alone.
+
+    XLA lets go of the interpreter while it runs, so that threads are enough to use every core. This
+    thread is one of them: where there is little to do, handing it over costs as much.
+    """
+    waiting, lock = iter(items), threading.Lock()
+
+    def following() -> int | None:
+        with lock:
+            return next(waiting, None)
+
+    def take() -> None:
+        try:
+            while (item := following()) is not None:
+                work(item)
+        except BaseException:
+            while following() is not None:
+                pass
+            raise
+
+    helpers = min(workers, len(items)) - 1
+    with ThreadPoolExecutor(max(helpers, 1)) as pool:
+        others = [pool.submit(take) for _ in range(helpers)]
+        take()
+        for other in others:
+            other.result()
 
 
 def _room(like: np.ndarray, total: int) -> np.ndarray:

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from whorl import _precision
 from whorl.fast import fused, layers, modes
 from whorl.fast.exponential import REACH
 from whorl.feedback import Direct, Leaky, Repair, Rotational, SpectralLaw
@@ -21,7 +22,7 @@ from whorl.learning.policy import Policy, always, can_turn, curvature_gate, neve
 from whorl.response import response
 from whorl.simplex import tangent_basis
 from whorl.systems.layered import Network
-from whorl.turn import checked_skew
+from whorl.turn import checked_skew, default_turn
 
 WIDEST = 32  # sums over a width are written out, which a compiler takes long over beyond this
 REACHES = (0.25, REACH)  # exponents that a polynomial serves: the shorter, the fewer terms
@@ -53,12 +54,17 @@ def lane_kind(nets: Network, policy: Policy) -> tuple[str, str] | None:
     return named(policy) if fits else None
 
 
+def first(nets: Network) -> Network:
+    """The first network of a stack, to be looked at."""
+    return jax.tree.map(lambda leaf: leaf[0], fused.at_hand(nets))
+
+
 def _full(nets: Network) -> bool:
-    return all(bool(jnp.all(layer > 0)) for layer in nets.layers)
+    return all(bool((layer > 0).all()) for layer in fused.at_hand(nets.layers))
 
 
 def _unit(nets: Network) -> bool:
-    return all(bool(jnp.all(rate == 1)) for rate in nets.rates)
+    return all(bool((rate == 1).all()) for rate in fused.at_hand(nets.rates))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,11 +139,15 @@ def layer_kind(nets: Network, policy: Policy) -> LayerKind | None:
     )
     if not fits or names is None:
         return None
-    one = jax.tree.map(lambda leaf: leaf[0], nets)
-    driven = response(one, np.full((1, one.widths[0]), 1 / one.widths[0]))
-    outputs = driven.outputs
-    turning = can_turn(law, one)
-    skew = checked_skew(driven, law.skew) if turning else np.zeros((outputs, outputs))
+    one = first(nets)
+    outputs, directions = one.basis().shape
+    skew = None
+    if law.skew is not None:  # believed, once it fits what it acts on
+        driven = response(one, np.full((1, one.widths[0]), 1 / one.widths[0]))
+        checked_skew(driven, law.skew)
+    else:
+        turn = default_turn(one) if can_turn(law, one) else np.zeros((outputs, outputs))
+        skew = tuple(map(tuple, turn.astype(nets.dtype).tolist()))
     _, shared = eqx.partition(policy, policy.per_pair())
     return LayerKind(
         *names,
@@ -146,8 +156,8 @@ def layer_kind(nets: Network, policy: Policy) -> LayerKind | None:
         decomposed=not isinstance(law.base, Direct | Leaky),
         reach=next((one for one in REACHES if float(jnp.max(policy.scale)) <= one), None),
         outputs=outputs,
-        noise=driven.resolved(),
-        skew=None if law.skew is not None else tuple(map(tuple, np.asarray(skew).tolist())),
+        noise=_precision.noise(nets.dtype, directions, *one.lengths),
+        skew=skew,
         law=eqx.partition(shared.law, eqx.is_array)[1],
     )
 

@@ -102,10 +102,9 @@ def stacked(layers: Float[np.ndarray, "pairs depth width width"]) -> Network:
         (5, 3, 3)
     """
     pairs, depth, _, width = layers.shape
-    like = Network([np.full((width, width), 1 / width)] * depth)
-    found = tuple(jnp.asarray(layers[:, number]) for number in range(depth))
-    rates = tuple(jnp.ones((pairs, width)) for _ in range(depth))
-    return eqx.tree_at(lambda net: (net.layers, net.rates), like, (found, rates))
+    like = Network([np.full((width, width), 1 / width)])
+    arrays = tuple(layers[:, number] for number in range(depth)), (np.ones((pairs, width)),) * depth
+    return eqx.tree_at(lambda net: (net.layers, net.rates), like, jax.device_put(arrays))
 
 
 def train_many(
@@ -166,7 +165,7 @@ def train_many(
             f"it is {_check.shown(policy)}"
         )
     policy.check(data[0].shape[1], data[2].shape[1], data[0].shape[0])
-    check_turn(policy, jax.tree.map(lambda leaf: leaf[0], nets))
+    check_turn(policy, dispatch.first(nets))
     workers = (os.cpu_count() or 1) if workers is None else _check.count("workers", workers)
     size = _checked_chunk(chunk)
     found = prepared(nets, policy, data, record)
@@ -251,25 +250,24 @@ def _checked_data(
 
 
 def _gathered(made: tuple, nets: Network, updates: int) -> Ensemble:
-    sums, rows, seen, turning, native, start, one, other = made
+    *_, start, one, other = made
+    choice = None if made[2] is None or len(made[2]) == 7 else made[2].pop().astype(int)
     # Nothing else holds these arrays, so that a CPU need not copy them.
-    back = functools.partial(jax.device_put, may_alias=True)
-    kept = None
-    if rows is not None:
-        choice = seen[7].astype(int) if len(seen) > 7 else None
-        kept = Info(Terms(*back(rows)), Outcome(*back(seen[:7])), choice)
-    one_end, other_end = (nets.with_blocks(back(layers)) for layers in (turning, native))
-    account = Ledger(Terms(*back(sums)), None if kept is None else kept.terms, start, one, other)
+    sums, rows, seen, turning, native = jax.device_put(made[:5], may_alias=True)
+    kept = None if rows is None else Info(Terms(*rows), Outcome(*seen), choice)
+    one_end, other_end = (nets.with_blocks(layers) for layers in (turning, native))
+    account = Ledger(Terms(*sums), None if kept is None else kept.terms, start, one, other)
     return Ensemble(one_end, other_end, account, kept, np.full(len(start), updates), updates)
 
 
 def _mended(result: Ensemble, nets: Network, policy: Policy, data: tuple) -> Ensemble:
     """Run again, one by one and with care, the pairs that left the interior."""
-    ends = [*result.nonreciprocal.layers, *result.native.layers]
     sound = np.isfinite(result.final[0]) & np.isfinite(result.final[1])
-    for layer, began in zip(ends, [*nets.layers, *nets.layers], strict=True):
-        inside = (layer > 0) | (began == 0)
-        sound &= np.asarray(inside & jnp.isfinite(layer)).all(axis=(1, 2))
+    begun, *ends = fused.at_hand((nets, result.nonreciprocal, result.native))
+    for end in ends:
+        for layer, began in zip(end.layers, begun.layers, strict=True):
+            inside = ((layer > 0) | (began == 0)) & (abs(layer) < np.inf)
+            sound &= np.asarray(inside.all(axis=(1, 2)))
     for number in np.flatnonzero(~sound):
         x, y, order, turns = (array[number] for array in data)
         own, shared = eqx.partition(policy, policy.per_pair())

@@ -141,8 +141,10 @@ class Policy(Valued, eqx.Module):
     def check(self, samples: int, updates: int, pairs: int | None) -> None:
         """Refuse a run that this policy was not made for; `pairs` is None for a single one."""
         del samples, updates
+        if all(jnp.ndim(leaf) == 0 for leaf in jax.tree.leaves(self)):  # as nearly always
+            return
         for path, leaf in jax.tree_util.tree_leaves_with_path(self):
-            if self._is_row(path, leaf) and leaf.shape != (pairs,):
+            if _is_row(self.numbers, path, leaf) and leaf.shape != (pairs,):
                 name = jax.tree_util.keystr(path).rpartition(".")[2]
                 wanted = (
                     "one number"
@@ -167,13 +169,14 @@ class Policy(Valued, eqx.Module):
 
     def per_pair(self) -> Any:
         """Which arrays have a leading axis for the pairs of an ensemble: a tree of booleans."""
-        return jax.tree_util.tree_map_with_path(self._is_row, self)
+        names = self.numbers
+        return jax.tree_util.tree_map_with_path(lambda path, leaf: _is_row(names, path, leaf), self)
 
-    def _is_row(self, path: Any, leaf: Any) -> bool:
-        """Whether a leaf is a number that is given once per pair."""
-        field = jax.tree_util.keystr(path) + "."
-        named = field.startswith(tuple(f".{name}." for name in self.numbers))
-        return named and eqx.is_array(leaf) and leaf.ndim > 0
+
+def _is_row(names: tuple[str, ...], path: Any, leaf: Any) -> bool:
+    """Whether a leaf is one of these numbers, given once per pair."""
+    field = jax.tree_util.keystr(path) + "."
+    return eqx.is_array(leaf) and leaf.ndim > 0 and field.startswith(tuple(f".{n}." for n in names))
 
 
 class Native(Policy):

@@ -120,9 +120,8 @@ def checked_order(order: Any, samples: int) -> Order:
         )
     if traced:
         return given.astype(np.int32)
-    bad = (given < 0) | (given >= samples)
-    if bad.any():
-        where = int(np.argmax(bad))
+    if given.min() < 0 or given.max() >= samples:
+        where = int(np.argmax((given < 0) | (given >= samples)))
         raise ValueError(
             f"schedule must name samples from 0 to {samples - 1}, but entry {where} is "
             f"{given[where]}"
