@@ -184,11 +184,6 @@ def grounded(head: Array) -> Array:
     return jnp.concatenate([head, jnp.zeros_like(head[..., :1, :])], -2)
 
 
-def closed(head: Array) -> Array:
-    """Fields that sum to zero, with their last entry."""
-    return jnp.concatenate([head, -total(head, -2)[..., None, :]], -2)
-
-
 def groups(arrays: Sequence[Array]) -> list[Array]:
     """Layers stacked where shapes repeat."""
     runs = (list(run) for _, run in groupby(arrays, lambda array: array.shape))
@@ -327,22 +322,19 @@ def measure(layers: Groups, rates: Groups, x: Array, y: Array, rule: Rule) -> Lo
     both = jnp.broadcast_to(x, (layers[0].shape[1], *x.shape))
     out, k, seen = forward(layers, rates, both, rule.needs_response)
     e = keep(y - out)[..., :-1, :]
-    whole = closed(e)
-    given = [rule.alpha * e]
+    last = keep(-total(e, -2))  # residuals sum to zero
+    given = [keep(rule.alpha * e)]
     if rule.reserves:
         skew = jnp.asarray(rule.skew, dtype=e.dtype)[:-1]
-        given.append(
-            reduce(
-                add,
-                (skew[:, j, None] * at(whole, j, -2)[..., None, :] for j in range(skew.shape[1])),
-            )
-        )
+        listed = enumerate([*entries(e, -2), last])
+        parts = (skew[:, j, None] * one[..., None, :] for j, one in listed)
+        given.append(keep(reduce(add, parts)))
     found = rule.solve(k, keep(jnp.stack(given)))
     wanted = [found[0]]
     if rule.reserves:
         wanted.append(found[1])
         if rule.gate == "curvature":
-            wanted.append(e - whole[..., -1:, :])
+            wanted.append(keep(e - last[..., None, :]))
     fields = keep(jnp.stack(wanted))
     one = jnp.ones_like(out[..., 0, :])
 
@@ -401,7 +393,7 @@ def bending(layers: Groups, local: Local) -> Array:
             lambda p, mean, share: p * (q - mean) * share, -2, p, mean[None], share[None]
         )
         moved = along - acted(p, left)
-        value = value + 2 * total(first * (summed(steep, -3, p, q, f) * push), -2)
+        value = value + keep(2 * total(first * (summed(steep, -3, p, q, f) * push), -2))
         if p.shape[1] > 1:
             last = at(p, p.shape[1] - 1, -2)[:, None]
             moved = moved + summed(lambda p, here: (p - last) * here, -2, p, first[None, :-1])

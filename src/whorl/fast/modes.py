@@ -39,7 +39,7 @@ def solved(matrix: Array, given: Array) -> Array:
         known = (row[..., i : i + 1, :] * one for i, one in enumerate(found))
         right = row[..., len(found) :, :]
         found.insert(0, _once(functools.reduce(operator.sub, known, right)))
-    return jnp.moveaxis(jnp.stack(found, -2), -3, 0)
+    return jnp.moveaxis(keep(jnp.stack(found)), (-2, 0), (0, -2))
 
 
 def _once(array: Array) -> Array:
