@@ -314,7 +314,7 @@ def width_of(fields: Array, push: Array, layer: Layer, full: bool) -> Array:
     inside = layer.cut() > 0
     top = total(jnp.where(inside, fields[..., :, None, :], -jnp.inf), -3, jnp.maximum)
     low = total(jnp.where(inside, fields[..., :, None, :], jnp.inf), -3, jnp.minimum)
-    return total(push * (top - low), -2, jnp.maximum)
+    return keep(total(push * (top - low), -2, jnp.maximum))
 
 
 def measure(layers: Groups, rates: Groups, x: Array, y: Array, rule: Rule) -> Local:
@@ -508,7 +508,7 @@ def native_step(state: Groups, rates: Groups, x: Array, y: Array, rule: Rule) ->
     def body(carry: None, p: Layer, told: tuple) -> tuple[None, Array]:
         push, b = told
         raw = grown(push, local.native[:, None] * b, p, rule)
-        return carry, keep(raw / total(raw, -3)[..., None, :, :])
+        return carry, raw / keep(total(raw, -3))[..., None, :, :]
 
     return swept(body, None, state, list(zip(local.push, local.b, strict=True)))[1]
 

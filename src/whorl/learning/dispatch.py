@@ -123,7 +123,7 @@ class LayerKind:
             return jax.vmap(jax.vmap(one, (0, 1), 1), (None, 1), 1)(own, values)
 
         found = modes.weighed(square, fused.keep(layers.acted(g, given)), weight, self.noise)
-        return layers.acted(jnp.swapaxes(g, 0, 1), found)
+        return fused.keep(layers.acted(jnp.swapaxes(g, 0, 1), found))
 
 
 def layer_kind(nets: Network, policy: Policy) -> LayerKind | None:
