@@ -2,6 +2,8 @@
 to the end.
 """
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 
 import oracle
 import whorl as wh
+from whorl.fast import programs
 from whorl.learning import dispatch, ensemble, foresight, schedule
 from whorl.learning.foresight import TURNS, Action, costate, rollout, steps
 from whorl.learning.ledger import TERMS
@@ -214,6 +217,11 @@ def spoilt(count, updates, seed=0):
     }
 
 
+def by_the_general_loop(nets, policy, data):
+    chunks = functools.partial(programs.in_chunks, workers=2)
+    return ensemble._general(nets, policy, data, True, chunks, 64)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("tables", [{}, spoilt(3, 18)], ids=["plain", "spoilt"])
 @pytest.mark.parametrize("horizon", [3, None])
@@ -225,7 +233,7 @@ def test_the_lanes_look_ahead_as_the_general_loop_does(tables, horizon):
     assert dispatch.lane_kind(nets, policy) == ("rollout", "always")
     lanes = wh.train_many(nets, *data, policy=policy, **plan, record=True)
     checked = ensemble._checked_data(nets, *data, plan["schedule"], plan["turns"])
-    general = ensemble._general(nets, policy, checked, True, 1, 64)
+    general = by_the_general_loop(nets, policy, checked)
     np.testing.assert_array_equal(lanes.updates.choice, general.updates.choice)
     for ours, theirs in (
         (lanes.nonreciprocal, general.nonreciprocal),
@@ -350,9 +358,8 @@ def test_three_hundred_pairs_choose_alike_on_both_roads(horizon):
     nets, data, plan = many(300, depth=4, epochs=5, seed=3)
     policy = rollout(0.1, horizon=horizon)
     lanes = wh.train_many(nets, *data, policy=policy, **plan, record=True)
-    general = ensemble._general(
-        nets, policy, ensemble._checked_data(nets, *data, *plan.values()), True, 2, 64
-    )
+    checked = ensemble._checked_data(nets, *data, *plan.values())
+    general = by_the_general_loop(nets, policy, checked)
     assert lanes.updates.choice is not None
     assert general.updates.choice is not None
     same = (lanes.updates.choice == general.updates.choice).all(

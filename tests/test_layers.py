@@ -10,7 +10,7 @@ import pytest
 
 import whorl as wh
 from test_ensemble import alone, assert_same, many, pairs_of
-from whorl.fast import fused, layers, modes, programs
+from whorl.fast import fused, kept, layers, modes, programs
 from whorl.learning import dispatch
 
 HOLES = np.array([[1, 0, 1, 1], [1, 1, 0, 1], [0, 1, 1, 1], [1, 1, 1, 0]], dtype=bool)
@@ -77,7 +77,7 @@ def test_every_policy_gate_and_law_follows_the_loop_over_one_pair(name):
 @pytest.fixture
 def as_on_a_device(monkeypatch):
     """The programs that a device gets, which a CPU can run too."""
-    for module in (fused, layers, modes):
+    for module in (fused, kept, layers, modes):
         monkeypatch.setattr(module, "on_cpu", lambda: False)
     programs.layer_program.cache_clear()
     yield
@@ -124,6 +124,17 @@ def test_numbers_of_single_precision_stay_single():
     np.testing.assert_allclose(
         result.nonreciprocal.layers[0][1], pair.nonreciprocal.layers[0], rtol=2e-5
     )
+
+
+def test_a_skew_matrix_of_ones_own_is_checked_and_needs_no_general_loop():
+    nets, _ = pairs_of(2, (4, 4))
+    skew = wh.quarter_turn(4)
+    fits = wh.adaptive(0.2, law=wh.rotational(base=wh.leaky(0.1), skew=2 * skew))
+    kind = dispatch.layer_kind(nets, fits)
+    assert kind is not None
+    assert kind.skew is None  # it comes with the law
+    with pytest.raises(ValueError, match="skew must be square of size 4 or 4, but its shape is"):
+        dispatch.layer_kind(nets, wh.adaptive(0.2, law=wh.rotational(skew=wh.quarter_turn(3))))
 
 
 @pytest.mark.parametrize(

@@ -156,6 +156,14 @@ def test_a_bad_policy_is_refused_in_one_sentence(make, message):
 
 
 @pytest.mark.slow
+def test_a_law_may_hold_a_function_beside_its_numbers():
+    law = wh.rotational(base=wh.spectral(lambda values: 1 / (0.1 + values)))
+    wh.adaptive(0.2, law=law).check(samples=6, updates=2, pairs=3)
+    rows = wh.adaptive([0.1, 0.2], law=law)
+    with pytest.raises(ValueError, match=r"scale must be one number, or one for each of 3 pairs"):
+        rows.check(samples=6, updates=2, pairs=3)
+
+
 def test_a_policys_own_number_may_differ_from_pair_to_pair(problem):
     class Slow(wh.Policy):
         """Take a share of the native step, never turn."""

@@ -7,13 +7,11 @@ dispatches every fusion of a loop by itself. Both marks are attributes of XLA ca
 does not know them ignores them, and on other devices they are not set.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jax import Array
 from jax.core import Tracer
 from jax.experimental.xla_metadata import set_xla_metadata
 
@@ -43,13 +41,6 @@ def keep(tree: Any) -> Any:
         return tree
     with set_xla_metadata(inlineable="false"):
         return jax.jit(lambda same: same)(tree)
-
-
-def kept_apart(numbers: Sequence[Array]) -> Any:
-    """Numbers of an update as a loop keeps them: one by one on a CPU, where a stack of them would be
-    looked up entry by entry, and stacked on a device, where each would be a call of its own.
-    """
-    return list(numbers) if on_cpu() else jnp.stack(numbers)
 
 
 def whole(function: Callable[..., Any], *, inlined: bool = False) -> Callable[..., Any]:

@@ -26,7 +26,8 @@ import jax.numpy as jnp
 from jax import Array
 
 from whorl.fast import exponential
-from whorl.fast.fused import keep, kept_apart
+from whorl.fast.fused import keep
+from whorl.fast.kept import updated
 
 
 class Columns(NamedTuple):
@@ -356,7 +357,7 @@ def train(
 ) -> Any:
     """Pairs from start to end.
 
-    Sums (4, lanes), account (4) and outcome (7) of every update, (updates, lanes) each, both ends.
+    Sums (4, lanes), account (4) and outcome (7) of every update, (lanes, updates) each, both ends.
     """
     columns = Columns(layers[:, :2], layers[:, 2])
     start = Learner(columns, keep(loss(columns.head, samples)))
@@ -369,11 +370,12 @@ def train(
         )
         native, other = update_native(native, samples, x, y, rule)
         row = [even, handedness, step, own - other]
-        rows = (kept_apart(row), kept_apart([*seen, native.loss])) if record else None
-        return (turning, native, sums + jnp.stack(row)), rows
+        return (turning, native, sums + jnp.stack(row)), (row, [*seen, native.loss])
 
     sums = jnp.zeros((4, layers.shape[-1]), dtype=layers.dtype)
-    (turning, native, sums), rows = jax.lax.scan(body, (start, start, sums), (order, turns))
+    (turning, native, sums), rows = updated(
+        body, (start, start, sums), (order, turns), layers, record
+    )
     ends = (
         jnp.concatenate([c.head, c.tail[:, None]], 1) for c in (turning.columns, native.columns)
     )

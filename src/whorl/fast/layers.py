@@ -29,7 +29,8 @@ import numpy as np
 from jax import Array
 
 from whorl.fast import exponential
-from whorl.fast.fused import keep, kept_apart, on_cpu
+from whorl.fast.fused import keep, on_cpu
+from whorl.fast.kept import updated
 
 FEW = 16  # samples that are chosen from by selection
 UNROLLED = 256  # entries of all layers of one shape, up to which a device gets no loop over them
@@ -577,7 +578,7 @@ def train(
 ) -> Any:
     """Pairs from start to end.
 
-    Sums (4, lanes), account (4) and outcome (7 or 8) of every update, (updates, lanes) each, both
+    Sums (4, lanes), account (4) and outcome (7 or 8) of every update, (lanes, updates) each, both
     ends, and the losses of the start and of both ends. A chooser, which looks ahead, decides in
     place of the gate.
     """
@@ -605,13 +606,14 @@ def train(
         sums, lost = added(sums, lost, row)
         after = jnp.stack([losses[0], losses[4]])
         seen = [*losses[:4], step, amount, losses[4], *choice]
-        rows = (kept_apart(list(row)), kept_apart(seen)) if record else None
-        return (state, after, sums, lost), rows
+        return (state, after, sums, lost), (list(row), seen)
 
     none = jnp.zeros((4, begin.shape[-1]), dtype=begin.dtype)
     numbers = jnp.arange(schedule[0].shape[0], dtype=jnp.int32)
-    (state, end, sums, lost), rows = jax.lax.scan(
-        body, (state, begin, none, none), (numbers, *schedule)
+    begun = (state, begin, none, none)
+    chooses = chooser is not None
+    (state, end, sums, lost), rows = updated(
+        body, begun, (numbers, *schedule), begin, record, chooses
     )
     turning, native = ([layer[i] for layer in ungrouped(state)] for i in (0, 1))
     return sums + lost, rows, turning, native, begin[0], end[0], end[1]

@@ -75,19 +75,16 @@ def lane_program(policy: str, gate: str, record: bool) -> Callable[..., Any]:
 def pairs_first(
     rest: Array, sums: Array, rows: Any, turning: Any, native: Any, *losses: Array
 ) -> tuple[Any, ...]:
-    """What `train` of a kernel returns of one block, as users have it; rows are turned while they
-    are in the cache. `rest` is the part of a loss that no network changes.
+    """What `train` of a kernel returns of one block, as users have it. `rest` is the part of a loss
+    that no network changes.
     """
     ends = ([jnp.moveaxis(layer, -1, 0) for layer in layers] for layers in (turning, native))
     ended = (*ends, *(loss + rest for loss in losses))
     if rows is None:
         return list(sums), None, None, *ended
-    kept, (taken, opposite, still, own, step, amount, other, *choice) = (
-        part if isinstance(part, list) else list(jnp.moveaxis(part, 1, 0)) for part in rows
-    )
-    losses_of = (taken, opposite, still, own, other)
-    seen = [*(one + rest[None] for one in losses_of), step, amount, *choice]
-    return list(sums), *jax.tree.map(jnp.transpose, (kept, seen)), *ended
+    kept, (taken, opposite, still, own, step, amount, other, *choice) = rows
+    whole = [one + rest[:, None] for one in (taken, opposite, still, own, other)]
+    return list(sums), kept, [*whole, step, amount, *choice], *ended
 
 
 # What a kernel is made for, and how it makes its rule: from the arrays of a policy, the rows of

@@ -14,7 +14,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from whorl.fast.fused import keep, kept_apart
+from whorl.fast.fused import keep
+from whorl.fast.kept import updated
 from whorl.fast.lanes import (
     Columns,
     Knobs,
@@ -194,13 +195,12 @@ def train(
             jnp.abs(sums) >= jnp.abs(row), (sums - total) + row, (row - total) + sums
         )
         outcome = [*seen[:6], native.loss, seen[6]]
-        rows = (kept_apart(list(row)), kept_apart(outcome)) if record else None
-        return (looking, native, total, lost), rows
+        return (looking, native, total, lost), (list(row), outcome)
 
     none = jnp.zeros((4, layers.shape[-1]), dtype=layers.dtype)
     numbers = jnp.arange(schedule[0].shape[0], dtype=jnp.int32)
-    (looking, native, sums, lost), rows = jax.lax.scan(
-        body, (start, start, none, none), (numbers, *schedule)
+    (looking, native, sums, lost), rows = updated(
+        body, (start, start, none, none), (numbers, *schedule), layers, record, chooses=True
     )
     ends = (
         jnp.concatenate([c.head, c.tail[:, None]], 1) for c in (looking.columns, native.columns)

@@ -143,8 +143,8 @@ def layer_kind(nets: Network, policy: Policy) -> LayerKind | None:
     outputs, directions = one.basis().shape
     skew = None
     if law.skew is not None:  # believed, once it fits what it acts on
-        driven = response(one, np.full((1, one.widths[0]), 1 / one.widths[0]))
-        checked_skew(driven, law.skew)
+        even = np.full((1, one.widths[0]), 1 / one.widths[0])
+        checked_skew(response(jax.tree.map(jnp.asarray, one), even), law.skew)
     else:
         turn = default_turn(one) if can_turn(law, one) else np.zeros((outputs, outputs))
         skew = tuple(map(tuple, turn.astype(nets.dtype).tolist()))

@@ -141,8 +141,8 @@ class Policy(Valued, eqx.Module):
     def check(self, samples: int, updates: int, pairs: int | None) -> None:
         """Refuse a run that this policy was not made for; `pairs` is None for a single one."""
         del samples, updates
-        if all(jnp.ndim(leaf) == 0 for leaf in jax.tree.leaves(self)):  # as nearly always
-            return
+        if not any(eqx.is_array(leaf) and leaf.ndim for leaf in jax.tree.leaves(self)):
+            return  # as nearly always, and sooner than by names
         for path, leaf in jax.tree_util.tree_leaves_with_path(self):
             if _is_row(self.numbers, path, leaf) and leaf.shape != (pairs,):
                 name = jax.tree_util.keystr(path).rpartition(".")[2]
