@@ -3,6 +3,7 @@
 Double precision, no silent promotion of ranks or types, reproducible examples.
 """
 
+import gc
 import os
 from pathlib import Path
 
@@ -37,6 +38,18 @@ hypothesis.settings.register_profile(
     "thorough", parent=hypothesis.settings.get_profile("quick"), max_examples=100, derandomize=False
 )
 hypothesis.settings.load_profile(os.environ.get("WHORL_EXAMPLES", "quick"))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def programs_are_let_go():
+    """Every compiled program maps some memory. Linux grants a process 65 530 mappings, and a
+    compiler that gets no more of them ends it with a segmentation fault.
+    """
+    yield
+    mapped = Path("/proc/self/maps")
+    if mapped.exists() and mapped.read_bytes().count(b"\n") > 20_000:
+        jax.clear_caches()
+        gc.collect()
 
 
 @pytest.fixture
