@@ -1,5 +1,6 @@
 """Pictures say what the objects they were drawn from say."""
 
+import importlib
 import itertools
 
 import equinox as eqx
@@ -262,6 +263,7 @@ def pictures(account, flows):
 
 @pytest.mark.slow
 def test_every_picture_is_drawn_on_a_grid_of_ones_own(account, flows):
+    importlib.import_module("mpltern")  # brings the projection
     figure = Figure(figsize=(12, 8), layout="constrained")
     for number, (name, draw) in enumerate(pictures(account, flows).items()):
         ax = figure.add_subplot(2, 4, number + 1)

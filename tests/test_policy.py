@@ -156,6 +156,13 @@ def test_a_bad_policy_is_refused_in_one_sentence(make, message):
 
 
 @pytest.mark.slow
+def test_whether_a_policy_turns_is_known_under_jit():
+    policies = wh.adaptive(0.2), wh.adaptive(0.2, omega=0.0), wh.native(0.2)
+    seen = []
+    jax.jit(lambda x: seen.extend(policy.turns for policy in policies) or x)(1.0)
+    assert seen == [True, False, False]
+
+
 def test_a_law_may_hold_a_function_beside_its_numbers():
     law = wh.rotational(base=wh.spectral(lambda values: 1 / (0.1 + values)))
     wh.adaptive(0.2, law=law).check(samples=6, updates=2, pairs=3)

@@ -92,9 +92,9 @@ def test_a_trajectory_is_what_the_library_makes_of_its_keys(tables):
         net = wh.Network(list(draws.softmax_layers(71, 1, 1, 8.0, 0.1)))
         order = draws.order(71, 1, 2)
         actions = {"halves": ((0, 1), (0, 0.5), (0, 0))}.get(arm, ((0, 1), (1, 1), (-1, 1)))
-        tables = {"angles": foresight.draws.angles(71, 1, 12)} if arm == "random" else {}
+        drawn = {"angles": foresight.draws.angles(71, 1, 12)} if arm == "random" else {}
         plain = rollout(0.2, horizon=None if horizon < 0 else horizon, actions=actions)
-        policy = spoilt(plain, **tables)
+        policy = spoilt(plain, **drawn)
         pair = wh.train(net, x, y, policy=policy, schedule=order, turns=np.ones(12, dtype=int))
         assert pair.updates is not None
         assert rows["final"][number] == pytest.approx(float(pair.ledger.nonreciprocal), rel=1e-11)

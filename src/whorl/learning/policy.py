@@ -129,7 +129,9 @@ class Policy(Valued, eqx.Module):
     @property
     def turns(self) -> bool:
         """Whether this policy may ever turn; only then does it need outputs that can be turned."""
-        return self.gate is not never and not (_check.known(self.omega) and not np.any(self.omega))
+        # NumPy's array, since any function of JAX's would be traced under jit, a known one, too.
+        known = _check.known(self.omega)
+        return self.gate is not never and not (known and not np.asarray(self.omega).any())
 
     def seen(self, view: View) -> View:
         """The view with which this policy replaces the plain one, for itself and for the ledger.
