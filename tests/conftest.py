@@ -5,6 +5,7 @@ Double precision, no silent promotion of ranks or types, reproducible examples.
 
 import gc
 import os
+import re
 from pathlib import Path
 
 # Compiled programs are kept between runs and shared by all processes of one run: most of what these
@@ -50,6 +51,13 @@ def programs_are_let_go():
     if mapped.exists() and mapped.read_bytes().count(b"\n") > 20_000:
         jax.clear_caches()
         gc.collect()
+
+
+@pytest.fixture
+def complaints():
+    """What a piped command said on its error stream besides how far it had come."""
+    progress = re.compile(r"whorl: [^\n]* \(\d+/\d+, [-\d:]+ left\)\n")
+    return lambda words: progress.sub("", words)
 
 
 @pytest.fixture

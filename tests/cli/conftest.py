@@ -5,7 +5,6 @@ A design file, registered, and run from the command line once in a process.
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -51,13 +50,6 @@ def refused(whorl):
         return err.removeprefix("whorl: ").rstrip("\n")
 
     return call
-
-
-@pytest.fixture
-def complaints():
-    """What a piped command said on its error stream besides how far it had come."""
-    progress = re.compile(r"whorl: [^\n]* \(\d+/\d+, [-\d:]+ left\)\n")
-    return lambda words: progress.sub("", words)
 
 
 @pytest.fixture
