@@ -138,7 +138,7 @@ def swept(made, folder, engine, seen):
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_cluster_without_workers_is_waited_for_and_says_so(alone, tmp_path, monkeypatch):
-    monkeypatch.setattr(sweep.cluster, "LONELY", 0.5)
+    monkeypatch.setattr("whorl.ground.engines.cluster.LONELY", 0.5)
     with cluster(tmp_path, 0) as hands:
         late = threading.Timer(4.0, lambda: hands.processes.append(hands.worker()))
         late.start()
@@ -210,7 +210,7 @@ def test_a_restarted_scheduler_loses_nothing(tmp_path, monkeypatch):
 def test_a_scheduler_that_was_left_behind_without_workers_is_left_for_the_one_in_the_file(
     alone, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(sweep.cluster, "LONELY", 0.5)
+    monkeypatch.setattr("whorl.ground.engines.cluster.LONELY", 0.5)
     with cluster(tmp_path, 0) as hands:
         behind = hands.processes[0]
         thread, found = swept(
