@@ -155,7 +155,6 @@ def test_a_bad_policy_is_refused_in_one_sentence(make, message):
         make()
 
 
-@pytest.mark.slow
 def test_whether_a_policy_turns_is_known_under_jit():
     policies = wh.adaptive(0.2), wh.adaptive(0.2, omega=0.0), wh.native(0.2)
     seen = []
@@ -171,6 +170,7 @@ def test_a_law_may_hold_a_function_beside_its_numbers():
         rows.check(samples=6, updates=2, pairs=3)
 
 
+@pytest.mark.slow
 def test_a_policys_own_number_may_differ_from_pair_to_pair(problem):
     class Slow(wh.Policy):
         """Take a share of the native step, never turn."""
