@@ -24,6 +24,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from whorl_audit import parquet
 from whorl_audit.types import UnreadableError
 
 ENTRIES = 10_000  # names in a run folder
@@ -217,6 +218,7 @@ def parsed_table(content: bytes) -> pa.Table:
         ValueError: If it is none, or larger.
     """
     try:
+        parquet.footer(content)
         file = pq.ParquetFile(pa.BufferReader(content))
         columns, cells = (
             file.metadata.num_columns,
@@ -232,7 +234,9 @@ def parsed_table(content: bytes) -> pa.Table:
         table = pq.ParquetFile(pa.BufferReader(content), read_dictionary=words).read(
             use_threads=False
         )
-        return _plain(table)
+        table = _plain(table)
+        parquet.check(content, file.schema_arrow, table)
+        return table
     except (
         pa.ArrowException,
         OSError,
