@@ -228,8 +228,9 @@ def parsed_table(content: bytes) -> pa.Table:
             raise ValueError(
                 f"it has {columns} columns and {cells} cells, and {COLUMNS} and {CELLS} are allowed"
             )
-        if any(pa.types.is_nested(field.type) for field in file.schema_arrow):
-            raise ValueError("it has columns of lists")
+        kinds = [field.type for field in file.schema_arrow]
+        if any(pa.types.is_nested(kind) or pa.types.is_dictionary(kind) for kind in kinds):
+            raise ValueError("it has columns of lists or of codes")
         words = [field.name for field in file.schema_arrow if pa.types.is_string(field.type)]
         table = pq.ParquetFile(pa.BufferReader(content), read_dictionary=words).read(
             use_threads=False
