@@ -165,3 +165,17 @@ def test_a_role_or_a_word_that_is_no_text_ends_in_one_sentence(tmp_path):
     failed = {one.claim: one.where for one in whorl_audit.audit(root).failures}
     assert not [where for where in failed.values() if "UnicodeDecodeError" in where]
     assert "tasks has its columns" in failed
+
+
+def test_a_resealed_folder_with_false_statistics_does_not_pass(tmp_path):
+    root = forge.write_run(tmp_path / "run", ("structural",))
+    path = root / "structural" / "tables" / "modes.parquet"
+    content = path.read_bytes()
+    _, begin = parquet.footer(content)
+    deepest, false = struct.pack("<q", 6), struct.pack("<q", 3)
+    path.write_bytes(content[:begin] + content[begin:].replace(deepest, false))
+    assert len(pq.read_table(path)) > 0
+    assert len(pq.read_table(path, filters=[("depth", "==", 6)])) == 0
+    forge.seal(root)
+    failed = {one.claim: one.where for one in whorl_audit.audit(root).failures}
+    assert "what it says of the values of depth" in failed["modes has its columns"]
