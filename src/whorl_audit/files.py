@@ -267,15 +267,6 @@ def _plain(table: pa.Table) -> pa.Table:
     return table
 
 
-def read_table(path: Path) -> pa.Table:
-    """A Parquet table in a file."""
-    content = read_bytes(path)
-    try:
-        return parsed_table(content)
-    except ValueError as error:
-        raise _refusal(path, "a Parquet table", error) from error
-
-
 def parsed_csv(text: str) -> list[list[str]]:
     """The rows of a CSV table, each a list of texts, the first of which names the columns.
 
