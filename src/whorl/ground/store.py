@@ -158,7 +158,16 @@ def parquet(table: pa.Table) -> bytes:
     """The bytes of a Parquet file; equal tables give equal bytes."""
     buffer = BytesIO()
     pq.write_table(
-        table, buffer, compression="zstd", use_dictionary=True, write_statistics=True, version="2.6"
+        table,
+        buffer,
+        compression="zstd",
+        use_dictionary=True,
+        write_statistics=True,
+        version="2.6",
+        # The audit refuses other pages and indexes, which a later library may write by default.
+        data_page_version="1.0",
+        write_page_index=False,
+        write_page_checksum=False,
     )
     return buffer.getvalue()
 
