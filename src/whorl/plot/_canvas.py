@@ -4,6 +4,8 @@ Every function of `whorl.plot` returns what it drew on: the axes it was given, o
 """
 
 import io
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from whorl.palette import DARK, LIGHT, Theme
@@ -50,6 +52,21 @@ def figure(size: tuple[float, float]) -> Any:
     asked = rcParams["figure.figsize"]
     own = list(asked) != list(rcParamsDefault["figure.figsize"])
     return Picture(figsize=asked if own else size, layout="constrained")
+
+
+@contextmanager
+def fixed(look: Mapping[Any, Any]) -> Iterator[None]:
+    """Draw with matplotlib's defaults and `look`, and restore the user's settings afterwards.
+
+    Pages and files that a command writes are the same in every folder. A `matplotlibrc` found in
+    the current folder may come from somebody else, and its `text.latex.preamble` is a program.
+    """
+    import matplotlib as mpl
+
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(look)
+        yield
 
 
 def ink() -> str:

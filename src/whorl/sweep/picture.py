@@ -1,10 +1,12 @@
 """A first picture of a sweep: the mean gap over whatever was swept."""
 
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from whorl.ground import store
 from whorl.palette import FAINT, LINES, MARKERS, SERIES
-from whorl.plot._canvas import Drawn, canvas
+from whorl.plot._canvas import Drawn, canvas, fixed
 from whorl.sweep.table import conditions
 
 if TYPE_CHECKING:
@@ -59,6 +61,19 @@ def picture(folder: Path | str, *, ax: "Axes | None" = None) -> Drawn:
         axes.legend(frameon=False, fontsize="small")
     axes.spines[["top", "right"]].set_visible(False)
     return drawn
+
+
+def draw(folder: Path) -> Path:
+    """Write the picture of a sweep beside its folder as `folder.png`, with matplotlib's defaults.
+
+    Returns:
+        Where the picture is.
+    """
+    content, target = io.BytesIO(), folder.with_name(f"{folder.name}.png")
+    with fixed({}):
+        picture(folder).savefig(content, format="png", dpi=160)
+    store.write(target, content.getvalue())
+    return target
 
 
 def _line(axes: Any, rows: Any, across: str, number: int, label: str | None) -> None:
