@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from whorl.palette import DARK, LIGHT, Theme
+from whorl.palette import DARK, INK, LIGHT, SERIES, Theme
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,6 +89,12 @@ def theme() -> Theme:
     from matplotlib.colors import to_rgb
 
     return DARK if sum(to_rgb(ground())) < 1.5 else LIGHT
+
+
+def series(number: int) -> str:
+    """The colour of a series; where that is ink, the ink of the current style."""
+    chosen = SERIES[number % len(SERIES)]
+    return ink() if chosen == INK else chosen
 
 
 def beside(axes: "Axes", place: float, text: str, points: float, **look: Any) -> None:

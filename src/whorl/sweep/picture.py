@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from whorl.ground import store
-from whorl.palette import FAINT, LINES, MARKERS, SERIES
-from whorl.plot._canvas import Drawn, canvas, fixed
+from whorl.palette import FAINT, LINES, MARKERS
+from whorl.plot._canvas import Drawn, canvas, fixed, series
 from whorl.sweep.table import conditions
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _line(axes: Any, rows: Any, across: str, number: int, label: str | None) -> 
         at if shown[across].dtype.is_numeric() else list(map(str, at)),
         shown["gap"].to_numpy(),
         2 * shown["error"].to_numpy(),
-        color=SERIES[number % 8],
+        color=series(number),
         marker=MARKERS[number % 8],
         linestyle=LINES[number % 8],
         markersize=4,
