@@ -151,7 +151,9 @@ def call(given: argparse.Namespace) -> int:
             f'  from whorl import sweep; print(sweep.conditions("{folder}"))',
         )
     if given.plot:
-        drawn = sweep.draw(folder)
+        from whorl.sweep.picture import draw
+
+        drawn = draw(folder)
         if not given.json:
             _output.line(f"look at {drawn}")
     return 1 if done.failed else 0

@@ -24,7 +24,6 @@ from whorl.ground.engines.processes import Processes as Processes
 from whorl.sweep.design import Sweep as Sweep
 from whorl.sweep.design import parse as parse
 from whorl.sweep.design import read as read
-from whorl.sweep.picture import draw as draw
 from whorl.sweep.picture import picture as picture
 from whorl.sweep.plan import Cases as Cases
 from whorl.sweep.plan import Plan as Plan
