@@ -139,6 +139,19 @@ def test_the_table_is_filtered_by_mouse_and_by_keyboard(visit, paper):
     assert len(column(page, 0)) == total
 
 
+def test_a_link_to_a_number_shows_its_row_although_the_table_is_filtered(visit, paper):
+    page = visit(paper)
+    link = page.locator(".facts a[href^='#number-']").first
+    row = page.locator(f"tr:has([id='{link.get_attribute('href')[1:]}'])")
+    for _ in range(2):  # the second time the address does not change
+        page.locator("select[name='agrees']").select_option("yes")
+        assert row.is_hidden()
+        link.click()
+        expect(row).to_be_in_viewport()
+        every = page.locator("#numbers tbody tr").count()
+        expect(page.locator(".filters output")).to_have_text(f"{every} of {every} shown")
+
+
 def test_a_chart_shows_the_value_under_the_pointer(visit, paper):
     page = visit(paper)
     chart = page.locator("#study-threshold-scatter")

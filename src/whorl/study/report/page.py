@@ -12,6 +12,7 @@ from urllib.parse import quote
 import jinja2
 
 from whorl import _html
+from whorl._show import plural
 from whorl.ground import store
 from whorl.study import crate, figures, kinds, layout
 from whorl.study.report import charts, comparison, gates, words
@@ -73,7 +74,7 @@ def _rendered(run: RunFolder, unverified: str | None) -> str:
         "provenance": _provenance(run),
         "begun": time_of(run.folder / "environment.json"),
         "number": words.number,
-        "plural": words.plural,
+        "plural": plural,
     }
     probed = (
         any(study["charts"] for study in context["studies"]) or context["replication"] is not None
@@ -258,7 +259,7 @@ def _provenance(run: RunFolder) -> list[tuple[str, str]]:
         (
             "machine",
             "; ".join(
-                [*machine, words.plural(told["cores"], "core")]
+                [*machine, plural(told["cores"], "core")]
                 if isinstance(told.get("cores"), int)
                 else machine
             ),
