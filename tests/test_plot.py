@@ -414,13 +414,17 @@ def test_a_forest_puts_each_published_value_among_ours():
     np.testing.assert_allclose(drawn(axes, "central 95")[0][0], [-1, 1])
 
 
-def test_a_forest_refuses_what_it_has_nothing_to_compare_with():
+def test_a_forest_refuses_what_it_has_nothing_to_compare_with(as_users_call_it):
     with pytest.raises(ValueError, match="distributions must hold auc, but they hold gain"):
         wh.plot.forest({"auc": 1.0}, {"gain": [1.0]})
     with pytest.raises(
         ValueError, match="distribution of auc must be a row of finite numbers, but it is not"
     ):
         wh.plot.forest({"auc": 1.0}, {"auc": [np.nan]})
+    with pytest.raises(ValueError, match="distribution of auc must be a row of finite numbers"):
+        wh.plot.forest({"auc": 1.0}, {"auc": ["a"]})
+    with pytest.raises(ValueError, match=r"published must be values by name, but it is \[1\]"):
+        wh.plot.forest([1], {})
     with pytest.raises(ValueError, match="published must hold at least one value, but it is empty"):
         wh.plot.forest({}, {})
 

@@ -15,6 +15,7 @@ from whorl_cli import main
 EXAMPLES = Path(__file__).parents[2] / "examples"
 HOSTILE = {"text.usetex": True, "text.latex.preamble": r"\input{/etc/hostname}"}
 OTHER = {"font.size": 40, "axes.facecolor": "red", "figure.figsize": (2, 2), "savefig.dpi": 9}
+HEAD = ["a", "b", "c", "d"]
 SWEPT = """name = "few"
 title = "few"
 design = "grid"
@@ -33,8 +34,16 @@ epochs = 1
 def regressed(page):
     counts = page.with_name("counts.csv")
     rows = [(60, 40, 70, 30), (20, 80, 35, 65), (50, 50, 55, 45), (30, 70, 50, 50)]
-    counts.write_text("\n".join(["a,b,c,d", *(",".join(map(str, row)) for row in rows)]))
-    asked = ["--before", "a,b", "--after", "c,d", "--repeats", "5", "--json"]
+    counts.write_text("\n".join([",".join(HEAD), *(",".join(map(str, row)) for row in rows)]))
+    asked = [
+        "--before",
+        ",".join(HEAD[:2]),
+        "--after",
+        ",".join(HEAD[2:]),
+        "--repeats",
+        "5",
+        "--json",
+    ]
     return main(["regress", str(counts), *asked, "--page", str(page)])
 
 
@@ -64,6 +73,13 @@ def test_a_picture_that_a_command_writes_does_not_depend_on_the_users_settings(
         found.append(page.read_bytes())
         page.unlink()
     assert found[0] == found[1]
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_page_with_names_in_any_script_is_written_without_a_warning(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "HEAD", ["森林", "農地", "c", "d"])
+    assert regressed(tmp_path / "page.html") == 0
+    assert "森林" in (tmp_path / "page.html").read_text()
 
 
 def test_a_picture_that_a_user_draws_follows_the_users_settings(tmp_path):

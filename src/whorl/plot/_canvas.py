@@ -4,6 +4,7 @@ Every function of `whorl.plot` returns what it drew on: the axes it was given, o
 """
 
 import io
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -63,7 +64,9 @@ def fixed(look: Mapping[Any, Any]) -> Iterator[None]:
     """
     import matplotlib as mpl
 
-    with mpl.rc_context():
+    with mpl.rc_context(), warnings.catch_warnings():
+        # A letter that matplotlib's own font lacks is drawn as a box; pages have names as text too.
+        warnings.filterwarnings("ignore", "Glyph", UserWarning)
         mpl.rcdefaults()
         mpl.rcParams.update(look)
         yield
