@@ -56,8 +56,9 @@ def circuit(
             f"system must have at most {MOST} nodes to be drawn, but it has {system.nodes}"
         )
     ends = np.asarray(system.edges)
-    called = _names("nodes", nodes, getattr(system, "node_names", None), system.nodes)
-    named = _names("edges", edges, getattr(system, "edge_names", None), len(ends))
+    own = getattr(system, "names", None)  # of a netlist
+    called = _names("nodes", nodes, own and own.nodes, system.nodes)
+    named = _names("edges", edges, own and own.edges, len(ends))
     places = _places(system, ends)
     axes, drawn = canvas(ax, (6.0, 4.2))
     conductances = np.asarray(system.conductances, dtype=float)
