@@ -20,7 +20,7 @@ from jaxtyping import Array, Float
 
 from whorl import _check, _progress
 from whorl._check import Count, Numbers
-from whorl._show import Shown
+from whorl._show import Shown, plural
 from whorl.feedback import Law
 from whorl.response import response
 from whorl.system import Block, System, checked_data, selected_rows
@@ -49,7 +49,8 @@ class Flow(Shown, eqx.Module):
         first, last = float(self.times[0]), float(self.times[-1])
         losses = self.total_loss
         return (
-            f"from time {first:g} to {last:g} in {self.steps} steps, {self.times.size} times kept; "
+            f"from time {first:g} to {last:g} in {plural(self.steps, 'step')}, "
+            f"{plural(self.times.size, 'time')} kept; "
             f"total loss {float(losses[0]):.6e} -> {float(losses[-1]):.6e}"
         )
 

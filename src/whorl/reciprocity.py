@@ -21,7 +21,7 @@ from jaxtyping import Array, Complex, Float
 
 from whorl import _check, _precision
 from whorl._check import Numbers
-from whorl._show import Shown
+from whorl._show import Shown, plural
 from whorl.feedback import Law
 from whorl.response import Response, need_directions
 from whorl.response import response as respond
@@ -72,7 +72,7 @@ class ClosedLoop(Shown, eqx.Module):
     def __str__(self) -> str:
         known = "" if self.identifiable is None else f", {self.identifiable.shape[1]} identifiable"
         return (
-            f"a closed loop over {self.response.directions} directions{known}; "
+            f"a closed loop over {plural(self.response.directions, 'direction')}{known}; "
             "certify(loop) says whether it turns"
         )
 
@@ -119,7 +119,8 @@ class Dissipation(Shown, eqx.Module):
 
     def __str__(self) -> str:
         return (
-            f"the loss falls by {float(self.total):.6g} per unit time, over {self.rates.size} modes"
+            f"the loss falls by {float(self.total):.6g} per unit time, over "
+            f"{plural(self.rates.size, 'mode')}"
             f" with rates from {float(self.rates.min()):.3g} to {float(self.rates.max()):.3g}"
         )
 

@@ -24,7 +24,7 @@ from jaxtyping import Array, Float
 
 from whorl import _check, _precision
 from whorl._check import Numbers
-from whorl._show import Shown
+from whorl._show import Shown, plural
 from whorl.system import Block, Fields, Matrix, System, Trace, applied, selected_rows, traced
 from whorl.system import ravel as _ravel
 from whorl.system import unravel as _unravel
@@ -90,8 +90,8 @@ class Response(Shown, eqx.Module):
     def __str__(self) -> str:
         ways = "" if self.matched else ", the way back another than the way forward"
         return (
-            f"the response of {self.samples} samples with {self.outputs} outputs, "
-            f"{self.directions} directions{ways}"
+            f"the response of {plural(self.samples, 'sample')} with "
+            f"{plural(self.outputs, 'output')}, {plural(self.directions, 'direction')}{ways}"
         )
 
     @property

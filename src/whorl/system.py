@@ -30,7 +30,7 @@ from jaxtyping import Array, Bool, Float
 
 from whorl import _check
 from whorl._check import Numbers
-from whorl._show import Shown
+from whorl._show import Shown, plural
 from whorl.geometry import Block, Geometry
 
 Blocks = Sequence[Block]
@@ -75,7 +75,8 @@ class System(Shown, eqx.Module):
         count = sum(block.size for block in self.blocks)
         lines = [
             (
-                f"{type(self).__name__}: {inputs} inputs, {outputs} outputs, {count} numbers in"
+                f"{type(self).__name__}: {plural(inputs, 'input')}, {plural(outputs, 'output')},"
+                f" {plural(count, 'number')} in"
                 f" {self.dtype}"
             )
         ]

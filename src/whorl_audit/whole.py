@@ -62,4 +62,4 @@ def check(folder: Path, studies: list[Study], sealed: bool = True) -> Iterator[F
 def notes(studies: list[Study], version: object) -> tuple[str, ...]:
     """What a reader should know of studies that hold."""
     found = ((study.path.resolve().name, registry.judge(study, version)[1]) for study in studies)
-    return tuple(f"{name}: registered elsewhere: {where}" for name, where in found if where)
+    return tuple(f"{name}: {where}" for name, where in found if where)

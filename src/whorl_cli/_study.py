@@ -16,8 +16,10 @@ STEP = 0.005  # of the work, between two lines of progress in a file
 
 
 def ready() -> None:
-    """Double precision, before anything is computed."""
+    """Double precision, before anything is computed, and matplotlib with its own settings."""
     import jax
+
+    _output.import_matplotlib()
 
     jax.config.update("jax_enable_x64", True)
 

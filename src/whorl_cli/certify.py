@@ -165,6 +165,7 @@ def _told(args: argparse.Namespace, found: Any) -> int:
     if not args.json:
         _output.line(str(found))
     if args.page is not None:
+        _output.import_matplotlib()
         measured.write(found, args.page)
     if args.json:
         _output.say({**found.to_dict(), "page": args.page})

@@ -84,6 +84,7 @@ def call(args: argparse.Namespace) -> int:
     if not args.json:  # first: a page that cannot be written loses no words
         _output.line(model.summary(), f"permutation test of no effect: p = {test.p:.3g}")
     if args.page is not None:
+        _output.import_matplotlib()
         source = " and ".join(Path(one).name for one in (args.first, args.second) if one)
         regress.write(model, args.page, X=before, test=test, source=source)
     if args.json:

@@ -45,7 +45,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from whorl import _check
 from whorl._check import Count, Numbers, Order
-from whorl._show import Valued
+from whorl._show import Valued, plural
 from whorl.feedback import Law, Leaky
 from whorl.geometry import Faces
 from whorl.learning.policy import Scores, envelope
@@ -212,7 +212,7 @@ class Run(Result):
         return self.schedule.shape[-1]
 
     def __str__(self) -> str:
-        work = f"{self.driving} residual{'s' if self.driving > 1 else ''} per update"
+        work = f"{plural(self.driving, 'residual')} per update"
         return f"{self.status}, {work}; loss {float(self.start):.6e} -> {float(self.final):.6e}"
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from whorl import _check
-from whorl._show import Shown
+from whorl._show import Shown, plural
 from whorl.measured import words
 from whorl.measured.bootstrap import Interval, Intervals, intervals
 from whorl.measured.conservation import Mass, mass
@@ -52,7 +52,7 @@ class Loop(Shown):
 
     def __str__(self) -> str:
         name = f"loop of sample {self.sample}" if self.sample else "loop"
-        return f"{name}: {self.record.rows} rows, {self.fit.rank} directions, p = {self.p:.3g}"
+        return f"{name}: {self.record.rows} rows, {plural(self.fit.rank, 'direction')}, p = {self.p:.3g}"
 
     @property
     def p(self) -> float:

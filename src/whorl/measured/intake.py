@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from whorl import simplex
-from whorl._show import Shown
+from whorl._show import Shown, plural
 from whorl.ground.tables import LABEL, TableError
 from whorl.measured.moments import BINS, Collector, Record, all_parts
 
@@ -63,7 +63,7 @@ class Measurements(Shown):
 
     def __str__(self) -> str:
         loops = f"{len(self.records)} loops" if len(self.records) > 1 else "one loop"
-        return f"{self.source or 'a table'}: {self.rows} rows, {self.outputs} outputs, {loops}"
+        return f"{self.source or 'a table'}: {self.rows} rows, {plural(self.outputs, 'output')}, {loops}"
 
     @property
     def rows(self) -> int:

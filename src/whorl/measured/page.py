@@ -15,6 +15,7 @@ from whorl.ground import store
 from whorl.measured import figures, history, words
 from whorl.measured.finding import Finding
 from whorl.measured.history import History
+from whorl.plot._canvas import fixed
 
 PAPER = (8.27, 11.69)  # inches
 
@@ -226,10 +227,9 @@ def _phase(found: History, phase: history.Phase) -> list[Panel]:
 
 def _drawing(number: int, title: str, shape: tuple[int, int], draw: Callable[[Any], None]) -> str:
     """A picture as SVG that takes its ink from the page."""
-    from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    with rc_context({**_ink(), "svg.hashsalt": f"whorl-{number}"}):
+    with fixed({**_ink(), "svg.hashsalt": f"whorl-{number}"}):
         figure = Figure(figsize=(5.2, 3.9 if shape == (1, 1) else 3.1), layout="constrained")
         draw(figure.subplots(*shape))
         text = io.StringIO()
@@ -252,7 +252,6 @@ def _drawing(number: int, title: str, shape: tuple[int, int], draw: Callable[[An
 
 def _pdf(finding: Found) -> bytes:
     """Words on the first page, pictures with their captions on the next ones, four on each."""
-    from matplotlib import rc_context
     from matplotlib.backends.backend_pdf import PdfPages
     from matplotlib.figure import Figure
 
@@ -260,7 +259,7 @@ def _pdf(finding: Found) -> bytes:
     about = {"CreationDate": None, "Title": said["headline"]}
     content = io.BytesIO()
     with (
-        rc_context({**_ink(), "font.size": 8}),
+        fixed({**_ink(), "font.size": 8}),
         PdfPages(content, metadata=about) as pages,
     ):
         sheet = Figure(figsize=PAPER)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from whorl._show import plural
 from whorl.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -337,12 +338,13 @@ def _samples(finding: Finding) -> list[str]:
 
 def _measured(finding: Finding, loop: Loop) -> str:
     joint = f" of {finding.samples} samples together" if finding.samples > 1 else ""
-    repeats = f" in {loop.record.repeats} repeats" if loop.record.repeats else ""
+    repeats = f" in {plural(loop.record.repeats, 'repeat')}" if loop.record.repeats else ""
     span = (
         f"{loop.fit.rank} of {len(loop.fit.basis)} directions excited, condition"
         f" {loop.fit.condition:.2g}"
     )
-    return f"{loop.record.rows} measurements of {finding.outputs} outputs{joint}{repeats}; {span}"
+    outputs = plural(finding.outputs, "output")
+    return f"{loop.record.rows} measurements of {outputs}{joint}{repeats}; {span}"
 
 
 def _mass(loop: Loop, alpha: float, tried: int) -> str:

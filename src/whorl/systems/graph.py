@@ -32,6 +32,7 @@ from scipy.sparse.csgraph import breadth_first_order
 
 from whorl import _check, _construct, _precision, simplex
 from whorl._check import Numbers
+from whorl._show import plural
 from whorl.geometry import Simplex, block
 from whorl.registry import systems
 from whorl.system import Blocks, Fields, System, Trace
@@ -123,7 +124,7 @@ class Wiring:
         return Wiring, (self.nodes, self.sources, self.sinks, self.ends)
 
     def __repr__(self) -> str:
-        return f"Wiring({len(self.nodes)} nodes, {len(self.tails)} edges)"
+        return f"Wiring({plural(len(self.nodes), 'node')}, {plural(len(self.tails), 'edge')})"
 
 
 @systems.register("graph")
