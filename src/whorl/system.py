@@ -206,9 +206,13 @@ class System(Shown, eqx.Module):
 
     def roots(self, trace: Trace) -> tuple[Float[Array, "n _size"], ...]:
         r"""For every block a $B$ whose $BB^\mathsf{T}$ it contributes to the response."""
-        slopes = jax.jacrev(_outputs_at(self, trace[0]))(self.blocks)
+        slopes = self.jacobians(trace)
         parts = zip(self.geometries, self.blocks, slopes, self.block_rates, strict=True)
         return tuple(_rooted(*part) for part in parts)
+
+    def jacobians(self, trace: Trace) -> tuple[Array, ...]:
+        """How the outputs move with every number of each block, `(samples, out, *block)`."""
+        return jax.jacrev(_outputs_at(self, trace[0]))(self.blocks)
 
     # What a learner does with it.
 

@@ -70,6 +70,10 @@ class Rule(Valued, eqx.Module):
     def scores(self, system: System, inputs: Array, residual: Fields) -> Scores:
         """One score per entry, rates included."""
 
+    def drive(self, system: System, inputs: Array, targets: Fields) -> Scores:
+        """The scores that targets make; override it where outputs and scores share a solve."""
+        return self.scores(system, inputs, targets - system.outputs(inputs))
+
     def move(self, system: System, scores: Scores, step: ArrayLike) -> System:
         """The system after a step; exponential, unless the rule says otherwise."""
         return system.stepped(scores, step)
@@ -355,7 +359,7 @@ def update(
 ) -> tuple[LearnerState, Float[Array, ""]]:
     """One update driven by the residuals of these samples, and its step."""
     now = state.system
-    scores = rule.scores(now, inputs, targets - now.outputs(inputs))
+    scores = rule.drive(now, inputs, targets)
     size = envelope(scale, now, scores).astype(inputs.dtype)
     moved = rule.move(now, scores, size)
     # The learner stays where it is once a block would leave its geometry.
