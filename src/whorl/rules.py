@@ -74,7 +74,7 @@ class Contrast(Settled):
         """The force of a finite nudge on a nonlinear system."""
 
     @abstractmethod
-    def linear_force(
+    def direction(
         self, system: Settling, impedance: Array, residual: Fields, nudge: Array | None
     ) -> Fields:
         """The force of a nudge on outputs that answer by their impedance; None: per nudge, in the
@@ -101,7 +101,7 @@ class Contrast(Settled):
         impedance = system.impedance_at(states, influence)
 
         def moved(nudge: Array | None) -> States:
-            force = self.linear_force(system, impedance, residual, nudge)
+            force = self.direction(system, impedance, residual, nudge)
             return jnp.einsum(
                 "so,rox->sx" if len(influence) == 1 else "so,sox->sx", force, influence
             )
@@ -142,7 +142,7 @@ class EquilibriumPropagation(Contrast):
     def force(self, system: Settling, inputs: Array, residual: Fields, nudge: Array) -> Fields:
         return system.sprung(inputs, residual, nudge)
 
-    def linear_force(
+    def direction(
         self, system: Settling, impedance: Array, residual: Fields, nudge: Array | None
     ) -> Fields:
         return residual if nudge is None else system.forces(impedance, residual, nudge)
@@ -169,7 +169,7 @@ class CoupledLearning(Contrast):
     def force(self, system: Settling, inputs: Array, residual: Fields, nudge: Array) -> Fields:
         return system.holding(inputs, nudge * residual)
 
-    def linear_force(
+    def direction(
         self, system: Settling, impedance: Array, residual: Fields, nudge: Array | None
     ) -> Fields:
         return system.forces(impedance, residual if nudge is None else nudge * residual)

@@ -19,44 +19,96 @@ Heyman, Operations Research 33, 1985), in blocks that are products of matrices.
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 BLOCK = 32  # columns that are eliminated one by one before the rest is updated by one product
 Columns = Float[Array, "n columns"]
 Lower = Float[Array, "n n"]
 
 
-def factor(
-    among: Float[Array, "n n"], leaving: Float[Array, "n"], coarse: float | None = None
-) -> Lower:
-    """A lower triangle L with $LL^T = A$ that keeps the digits of the conductances.
+class Circuit(NamedTuple):
+    """Conductances between free nodes, which have places 0 to n - 1, and to held ones, at place n."""
+
+    first: Int[Array, "edges"]
+    second: Int[Array, "edges"]
+    conductances: Float[Array, "edges"]
+    free: int
+
+    def carried(self, voltages: Columns) -> Columns:
+        """The product with A: the currents that leave free nodes, each edge with its own drop."""
+        whole = jnp.pad(voltages, ((0, 1), (0, 0)))  # held nodes are at zero volts
+        currents = self.conductances[:, None] * (whole[self.first] - whole[self.second])
+        return (
+            jnp.zeros_like(whole).at[self.first].add(currents).at[self.second].add(-currents)[:-1]
+        )
+
+    def leaving(self) -> Float[Array, "n"]:
+        """The diagonal of A: all that leaves each free node."""
+        nothing = jnp.zeros(self.free + 1, dtype=self.conductances.dtype)
+        return (
+            nothing.at[self.first]
+            .add(self.conductances)
+            .at[self.second]
+            .add(self.conductances)[:-1]
+        )
+
+    def joined(self, size: int) -> Float[Array, "size size"]:
+        """What joins each two of the first places."""
+        empty = jnp.zeros((size, size), dtype=self.conductances.dtype)
+        one, other = (self.first, self.second), (self.second, self.first)
+        return (
+            empty.at[one]
+            .add(self.conductances, mode="drop")
+            .at[other]
+            .add(self.conductances, mode="drop")
+        )
+
+
+def solver(circuit: Circuit, coarse: float | None = None) -> Callable[[Columns], Columns]:
+    """What solves $Ax = b$ to the last digits.
 
     Args:
-        among: Conductances between free nodes, `(n, n)`, symmetric, zero on the diagonal.
-        leaving: Conductances to held nodes, `(n,)`.
-        coarse: The largest relative error of a solution that is accepted; a factor that might lose
-            more is not a number. Left out, such a factor is replaced by an accurate one.
+        circuit: Edges and conductances; none joins a free node to itself.
+        coarse: The largest relative error of a solution that is accepted; one that may have more
+            is not a number. Left out, it is found by an accurate factor instead.
 
     Returns:
-        The factor, `(n, n)`.
+        A function of right-hand sides, `(n, columns)`. They share a factor.
     """
-    whole = leaving + jnp.sum(among, axis=1)
-    quick = jnp.linalg.cholesky(jnp.diag(whole) - among, symmetrize_input=False)
-    passed = jnp.sum(substituted(quick, whole[:, None]))
-    eps = jnp.finfo(among.dtype).eps
-    lost = eps * passed
-    if coarse is not None:
-        return jnp.where(lost**2 <= coarse, quick, jnp.nan)
-    # A loop that runs at most once: unlike a conditional it stays one where circuits are stacked,
-    # and costs nothing while no circuit of the stack needs it.
-    return jax.lax.while_loop(
-        lambda state: ~state[1],
-        lambda _: (without_subtraction(among, leaving), jnp.ones((), dtype=bool)),
-        (quick, lost**2 <= eps / 4),
-    )[0]
+    whole, places = circuit.leaving(), jnp.arange(circuit.free)
+    matrix = (-circuit.joined(circuit.free)).at[places, places].set(whole)
+    quick = jnp.linalg.cholesky(matrix, symmetrize_input=False)
+    eps = jnp.finfo(whole.dtype).eps
+    enough = eps / 4 if coarse is None else coarse
+
+    def solve(right: Columns) -> Columns:
+        both = substituted(quick, jnp.concatenate([right, whole[:, None]], axis=1))
+        found, lost = both[:, :-1], eps * jnp.sum(both[:, -1])
+        kept = lost**2 <= enough  # what refinement leaves of it
+        if coarse is not None:
+            return jnp.where(kept, refined(quick, found, right), jnp.nan)
+        # A loop that runs at most once: unlike a conditional it stays one where circuits are
+        # stacked, and costs nothing while no circuit of the stack needs it.
+        lower, found, _ = jax.lax.while_loop(
+            lambda state: ~state[2],
+            lambda _: (*accurately(right), jnp.ones((), dtype=bool)),
+            (quick, found, kept),
+        )
+        return refined(lower, found, right)
+
+    def accurately(right: Columns) -> tuple[Lower, Columns]:
+        joined = circuit.joined(circuit.free + 1)
+        lower = without_subtraction(joined[:-1, :-1], joined[:-1, -1])
+        return lower, substituted(lower, right)
+
+    def refined(lower: Lower, found: Columns, right: Columns) -> Columns:
+        return found + substituted(lower, right - circuit.carried(found))
+
+    return solve
 
 
 def substituted(lower: Lower, right: Columns) -> Columns:
@@ -67,21 +119,6 @@ def substituted(lower: Lower, right: Columns) -> Columns:
     )
 
 
-def solved(lower: Lower, right: Columns, carried: Callable[[Columns], Columns]) -> Columns:
-    """The solution of $Ax = b$ to the last digits.
-
-    Args:
-        lower: A factor of A.
-        right: Right-hand sides, `(n, columns)`.
-        carried: The product with A, summed over edges from their drops.
-
-    Returns:
-        The solutions, `(n, columns)`.
-    """
-    found = substituted(lower, right)
-    return found + substituted(lower, right - carried(found))
-
-
 def without_subtraction(among: Float[Array, "n n"], leaving: Float[Array, "n"]) -> Lower:
     """The Cholesky factor of A from sums, products and quotients of positive numbers alone.
 
@@ -89,8 +126,8 @@ def without_subtraction(among: Float[Array, "n n"], leaving: Float[Array, "n"]) 
     out, so that the pivot of a node is the sum of what still leaves it.
 
     Args:
-        among: As for `factor`.
-        leaving: As for `factor`.
+        among: Conductances between free nodes, `(n, n)`, symmetric, zero on the diagonal.
+        leaving: Conductances to held nodes, `(n,)`.
 
     Returns:
         The factor, `(n, n)`; every entry keeps its relative precision.

@@ -61,7 +61,6 @@ MOST = 10**7  # nodes
 NODES, SHARES = np.polynomial.legendre.leggauss(32)
 Drops = Float[Array, "samples _edges"]
 Law = Callable[[Array], Array]
-Ends = tuple[Int[Array, "edges"], Int[Array, "edges"]]  # free nodes by place, held ones behind
 
 
 class Element(eqx.Module):
@@ -581,55 +580,34 @@ def _laplace_solve(
     circuit: Circuit, conductances: Float[Array, "edges"], needed: Float[Array, "free samples"]
 ) -> Float[Array, "free samples"]:
     """Voltages of the free nodes that carry the needed currents away, all else at zero volts."""
-    places = np.full(circuit.nodes, len(circuit.free))  # of held nodes: behind the last free one
-    places[list(circuit.free)] = np.arange(len(circuit.free))
-    ends = tuple(jnp.asarray(places)[end] for end in circuit._ends)
-
-    def product(voltages: Array) -> Array:
-        return _carried(ends, conductances, voltages)
-
-    solver = _dense if len(circuit.free) <= FULL else _sparse
-    solve = solver(circuit, ends, jax.lax.stop_gradient(conductances))
+    size = len(circuit.free)
+    places = np.full(circuit.nodes, size)  # held nodes stand behind the last free one
+    places[list(circuit.free)] = np.arange(size)
+    ends = (jnp.asarray(places)[end] for end in circuit._ends)
+    nodal = _nodal.Circuit(*ends, conductances, size)
+    fixed = nodal._replace(conductances=jax.lax.stop_gradient(conductances))
+    if size <= FULL:
+        solve = _nodal.solver(fixed, None if size <= DENSE else COARSE)
+    else:
+        solve = _sparse(fixed)
     return jax.lax.custom_linear_solve(
-        product, needed, lambda _, right: solve(right), symmetric=True
+        nodal.carried, needed, lambda _, right: solve(right), symmetric=True
     )
 
 
-def _carried(ends: Ends, conductances: Array, voltages: _nodal.Columns) -> _nodal.Columns:
-    """The currents that leave free nodes, each edge with its own drop."""
-    first, second = ends
-    whole = jnp.pad(voltages, ((0, 1), (0, 0)))  # and held nodes, at zero volts
-    currents = conductances[:, None] * (whole[first] - whole[second])
-    return jnp.zeros_like(whole).at[first].add(currents).at[second].add(-currents)[:-1]
-
-
-def _dense(circuit: Circuit, ends: Ends, conductances: Float[Array, "edges"]) -> Law:
-    """Solve by a factor of the whole matrix, and restore the digits that it lost."""
-    (first, second), size = ends, len(circuit.free)
-    joined = jnp.zeros((size + 1, size + 1), dtype=conductances.dtype)
-    joined = joined.at[first, second].add(conductances).at[second, first].add(conductances)
-    among = jnp.fill_diagonal(joined[:-1, :-1], 0.0, inplace=False)
-    lower = _nodal.factor(among, joined[:-1, -1], None if size <= DENSE else COARSE)
-
-    def solve(right: _nodal.Columns) -> _nodal.Columns:
-        return _nodal.solved(lower, right, lambda found: _carried(ends, conductances, found))
-
-    return solve
-
-
-def _sparse(circuit: Circuit, ends: Ends, conductances: Float[Array, "edges"]) -> Law:
+def _sparse(circuit: _nodal.Circuit) -> Law:
     """Solve by SciPy's sparse LU, on the host and in double precision."""
-    size = len(circuit.free)
 
     def solve(first: Any, second: Any, known: Any, right: Any) -> np.ndarray:
-        found = _factors(size, *map(np.asarray, (first, second)), np.asarray(known, dtype=float))
+        ends = map(np.asarray, (first, second))
+        found = _factors(circuit.free, *ends, np.asarray(known, dtype=float))
         if found is None:
             return np.full_like(right, np.nan)
         return found.solve(np.asarray(right, dtype=float)).astype(right.dtype)
 
     def called(right: Array) -> Array:
         shape = jax.ShapeDtypeStruct(right.shape, right.dtype)
-        return jax.pure_callback(solve, shape, *ends, conductances, right, vmap_method="sequential")
+        return jax.pure_callback(solve, shape, *circuit[:3], right, vmap_method="sequential")
 
     return called
 
