@@ -28,6 +28,7 @@ from jaxtyping import Array, Float, Int
 BLOCK = 32  # columns that are eliminated one by one before the rest is updated by one product
 Columns = Float[Array, "n columns"]
 Lower = Float[Array, "n n"]
+Upper = Float[Array, "n n"]
 
 
 class Circuit(NamedTuple):
@@ -102,7 +103,8 @@ def solver(circuit: Circuit, coarse: float | None = None) -> Callable[[Columns],
 
     def accurately(right: Columns) -> tuple[Lower, Columns]:
         joined = circuit.joined(circuit.free + 1)
-        lower = without_subtraction(joined[:-1, :-1], joined[:-1, -1])
+        lower, upper = without_subtraction(joined[:-1, :-1], joined[:-1, -1])
+        lower = lower * jnp.sqrt(jnp.diag(upper))[None, :]
         return lower, substituted(lower, right)
 
     def refined(lower: Lower, found: Columns, right: Columns) -> Columns:
@@ -119,56 +121,136 @@ def substituted(lower: Lower, right: Columns) -> Columns:
     )
 
 
-def without_subtraction(among: Float[Array, "n n"], leaving: Float[Array, "n"]) -> Lower:
-    """The Cholesky factor of A from sums, products and quotients of positive numbers alone.
+class Triangles(NamedTuple):
+    """The factors of a matrix that need not be symmetric: $A[order] = LU$, both in one array."""
 
-    Nodes are taken out one by one. Those that are left inherit their connections and their ways
-    out, so that the pivot of a node is the sum of what still leaves it.
+    packed: Float[Array, "n n"]
+    order: Int[Array, "n"]
+
+    def solved(self, right: Columns, back: bool) -> Columns:
+        """The solution of $Ax = b$, or of $A^T x = b$."""
+        if not back:
+            half = self._substituted(right[self.order], lower=True, back=False)
+            return self._substituted(half, lower=False, back=False)
+        half = self._substituted(right, lower=False, back=True)
+        last = self._substituted(half, lower=True, back=True)
+        return jnp.zeros_like(last).at[self.order].set(last)
+
+    def _substituted(self, right: Columns, *, lower: bool, back: bool) -> Columns:
+        return jax.lax.linalg.triangular_solve(
+            self.packed,
+            right,
+            left_side=True,
+            lower=lower,
+            transpose_a=back,
+            unit_diagonal=lower,
+        )
+
+
+def triangles(among: Float[Array, "n n"], leaving: Float[Array, "n"]) -> Triangles:
+    r"""Factors that keep the digits of what nodes pass on, as fast as these allow.
+
+    A solution needs one step of refinement, with a residual summed over edges.
 
     Args:
-        among: Conductances between free nodes, `(n, n)`, symmetric, zero on the diagonal.
-        leaving: Conductances to held nodes, `(n,)`.
+        among: What node j passes on to node i, `(n, n)`, zero on the diagonal.
+        leaving: What leaves each node for good, `(n,)`.
 
     Returns:
-        The factor, `(n, n)`; every entry keeps its relative precision.
+        The factors of $A = \mathrm{diag}(d) - W$.
+    """
+    whole = leaving + jnp.sum(among, axis=0)
+    packed, _, order = jax.lax.linalg.lu(jnp.diag(whole) - among)
+    quick = Triangles(packed, order)
+    eps = jnp.finfo(among.dtype).eps
+    lost = eps * jnp.sum(quick.solved(whole[:, None], back=False))
+
+    def accurately(_: tuple[Triangles, Array]) -> tuple[Triangles, Array]:
+        lower, upper = without_subtraction(among, leaving)
+        same = jnp.arange(len(leaving), dtype=order.dtype)
+        return Triangles(jnp.tril(lower, -1) + upper, same), jnp.ones((), dtype=bool)
+
+    start = (quick, lost**2 <= eps / 4)
+    return jax.lax.while_loop(lambda state: ~state[1], accurately, start)[0]
+
+
+def without_subtraction(
+    among: Float[Array, "n n"], leaving: Float[Array, "n"]
+) -> tuple[Lower, Upper]:
+    """Triangles L and U with $A = LU$ from sums, products and quotients of positive numbers alone.
+
+    Nodes are taken out one by one. Those that are left inherit their connections and their ways
+    out, so that the pivot of a node is the sum of what still leaves it. Blocks of nodes are taken
+    out together, and the rest inherits by products of matrices.
+
+    Args:
+        among: What node j passes on to node i, `(n, n)`, zero on the diagonal.
+        leaving: What leaves each node for good, `(n,)`.
+
+    Returns:
+        The factors, `(n, n)` each; the diagonal of L is one, and every entry of both keeps its
+        relative precision.
 
     Examples:
         >>> from whorl.systems import _nodal
-        >>> L = _nodal.without_subtraction(
+        >>> L, U = _nodal.without_subtraction(
         ...     jnp.array([[0.0, 1.0], [1.0, 0.0]]), jnp.array([0, 1e-20])
         ... )
-        >>> print(_nodal.substituted(L, jnp.array([[0.0], [1.0]])).T)
-        [[1.e+20 1.e+20]]
+        >>> print(jnp.diag(U))
+        [1.e+00 1.e-20]
     """
     size = len(leaving)
     width = min(BLOCK, size)
     padded = -(-size // width) * width
     # Nodes that fill up the last block are joined to nothing and leave at once.
-    between = jnp.zeros((padded, padded), dtype=among.dtype).at[:size, :size].set(among)
-    out = jnp.ones(padded, dtype=among.dtype).at[:size].set(leaving)
-    number = jnp.arange(padded)
+    among = jnp.zeros((padded, padded), dtype=among.dtype).at[:size, :size].set(among)
+    leaving = jnp.ones(padded, dtype=among.dtype).at[:size].set(leaving)
+    number, inside = jnp.arange(padded), jnp.arange(width)
 
-    def block(place: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        between, out, lower = carry
+    def block(place: Array, carry: tuple[Array, Array, Lower, Upper]) -> tuple[Array, ...]:
+        among, leaving, lower, upper = carry
         begin = place * width
-        panel = jax.lax.dynamic_slice_in_dim(between, begin, width, axis=1)
+        mine = jax.lax.dynamic_slice_in_dim(leaving, begin, width)
 
-        def column(k: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
-            panel, out = carry
+        def node(k: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+            panel, mine = carry
             below = jnp.where(number > begin + k, panel[:, k], 0.0)
-            pivot = jnp.sqrt(out[begin + k] + jnp.sum(below))
-            share = below / pivot
-            here = jax.lax.dynamic_slice_in_dim(share, begin, width)
-            out = out + share * (out[begin + k] / pivot)
-            # Later columns of the panel inherit now, the column itself becomes one of the factor.
-            panel = panel + share[:, None] * here[None, :]
-            final = jnp.where(number == begin + k, pivot, -share)
-            return panel.at[:, k].set(final), out
+            pivot = mine[k] + jnp.sum(below)
+            given = jnp.where(inside > k, panel[begin + k], 0.0)  # by later nodes of this block
+            panel = panel + (below / pivot)[:, None] * given[None, :]
+            shares = jnp.where(number > begin + k, below / pivot, panel[:, k])
+            panel = panel.at[:, k].set(jnp.where(number == begin + k, pivot, shares))
+            return panel, mine + mine[k] / pivot * given
 
-        panel, out = jax.lax.fori_loop(0, width, column, (panel, out))
-        lower = jax.lax.dynamic_update_slice_in_dim(lower, panel, begin, axis=1)
-        shares = jnp.where((number >= begin + width)[:, None], -panel, 0.0)
-        return between + shares @ shares.T, out, lower
+        panel = jax.lax.dynamic_slice_in_dim(among, begin, width, axis=1)
+        panel, mine = jax.lax.fori_loop(0, width, node, (panel, mine))
+        here = jax.lax.dynamic_slice_in_dim(panel, begin, width)
+        rows = jnp.where(
+            number[None, :] >= begin + width,
+            jax.lax.linalg.triangular_solve(
+                -jnp.tril(here, -1),
+                jax.lax.dynamic_slice_in_dim(among, begin, width),
+                left_side=True,
+                lower=True,
+                unit_diagonal=True,
+            ),
+            0.0,
+        )
+        pivots = jnp.diag(here)
+        shares = jnp.where((number >= begin + width)[:, None], panel, 0.0)
+        behind = jnp.where((number > begin + width - 1)[:, None], -panel, 0.0)
+        local = jax.lax.dynamic_update_slice_in_dim(behind, -jnp.tril(here, -1), begin, axis=0)
+        above = jax.lax.dynamic_update_slice_in_dim(
+            -rows, jnp.diag(pivots) - jnp.triu(here, 1), begin, axis=1
+        )
+        return (
+            among + shares @ rows,
+            leaving + (mine / pivots) @ rows,
+            jax.lax.dynamic_update_slice_in_dim(lower, local, begin, axis=1),
+            jax.lax.dynamic_update_slice_in_dim(upper, above, begin, axis=0),
+        )
 
-    start = (between, out, jnp.zeros_like(between))
-    return jax.lax.fori_loop(0, padded // width, block, start)[2][:size, :size]
+    empty = jnp.zeros_like(among)
+    start = (among, leaving, empty, empty)
+    _, _, lower, upper = jax.lax.fori_loop(0, padded // width, block, start)
+    return lower[:size, :size] + jnp.eye(size, dtype=among.dtype), upper[:size, :size]
