@@ -20,8 +20,9 @@ and then Newton's, with implicit derivatives.
 """
 
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import equinox as eqx
 import jax
@@ -51,10 +52,27 @@ MOBILITIES = {
     "proportional": geometry.proportional,
 }
 WORDS = ("voltages", "currents")
+SHOWN = 12  # edges with names on one screen
 MOST = 10**7  # nodes
 NODES, SHARES = np.polynomial.legendre.leggauss(32)
 Drops = Float[Array, "samples _edges"]
 Law = Callable[[Array], Array]
+
+
+class Names(NamedTuple):
+    r"""What the parts of a circuit are called where it came from.
+
+    Examples:
+        >>> circuit, _ = wh.from_netlist("divider\nV1 a 0 1\nR1 a b 1k\nR2 b 0 3k\n.print v(b)")
+        >>> circuit.names.nodes, circuit.names.edges
+        (('a', 'b', '0'), ('R1', 'R2'))
+    """
+
+    nodes: tuple[str, ...]
+    edges: tuple[str, ...]
+    sources: tuple[str, ...]
+    meters: tuple[str, ...]  # what reads the currents; empty where voltages are read
+    notes: tuple[str, ...] = ()  # lines that were skipped
 
 
 class Element(eqx.Module):
@@ -139,6 +157,7 @@ class Circuit(Settling):
         elements: Edges that are no resistors, by number: `Diode(...)`, or your own rising function
             of the drop with the value 0 at 0, in JAX.
         rates: How fast conductances may move, one number or one per edge; 0 freezes an edge.
+        names: What nodes, edges and sources are called, as `from_netlist` knows it.
 
     Raises:
         ValueError: Where a node is not joined to a node of known voltage, or a value does not fit.
@@ -166,6 +185,7 @@ class Circuit(Settling):
     reading: str = eqx.field(static=True)
     mobility: Law = eqx.field(static=True)
     elements: tuple[tuple[Element, tuple[int, ...]], ...] = eqx.field(static=True)
+    names: Names | None = eqx.field(static=True)
     conductances: Float[Array, "_edges"] = block(Positive(geometry.uniform))
 
     def __init__(
@@ -181,6 +201,7 @@ class Circuit(Settling):
         mobility: str | Law = "flat",
         elements: Mapping[int, Element | Law] | None = None,
         rates: Numbers = 1.0,
+        names: Names | None = None,
     ) -> None:
         seen = _edges(edges)
         self.edges, self.nodes = jnp.asarray(seen, dtype=jnp.int32), 1 + int(seen.max())
@@ -192,6 +213,7 @@ class Circuit(Settling):
         self.mobility = _mobility(mobility)
         self.elements = _elements(elements or {}, len(self.edges))
         self.rates = _rates(rates, self.conductances)
+        self.names = names
         _refuse_floating(self.nodes, seen, self.held)
 
     @property
@@ -240,6 +262,20 @@ class Circuit(Settling):
         """All directions, or the zero-sum ones where currents are conserved."""
         return simplex.tangent_basis(len(self.sinks)) if self.conserves else np.eye(len(self.sinks))
 
+    def __str__(self) -> str:
+        if self.names is None:
+            return super().__str__()
+        nodes, ends = self.names.nodes, np.asarray(self.edges).tolist()
+        sizes = np.asarray(self.conductances).tolist()
+        parts = list(zip(self.names.edges, ends, sizes, strict=True))
+        lines = [
+            f"  {name}   {nodes[a]} to {nodes[b]}   {size:.3g} S" for name, (a, b), size in parts
+        ]
+        if len(lines) > SHOWN:
+            lines[SHOWN:] = [f"  and {len(lines) - SHOWN} more"]
+        notes = [f"  skipped: {note}" for note in self.names.notes]
+        return "\n".join([super().__str__(), *lines, *notes])
+
     # How it settles.
 
     def settle(self, inputs: Array, force: Fields) -> States:
@@ -276,6 +312,25 @@ class Circuit(Settling):
         least = np.linalg.eigvalsh(scale[:, None] * inside * scale)[0]
         if not float(jnp.finfo(self.dtype).eps) < 1e-2 * least:
             raise ValueError(_unsettled(self, 0))
+
+    def blur(self, trace: Trace) -> float:
+        """The response that the round-off of voltages makes by itself.
+
+        A slope is a product of two drops, each a difference of voltages.
+        """
+        drops = self._drops(trace[1])
+        small, fine = self._small(drops), 8 * float(jnp.finfo(self.dtype).eps)
+        slopes = np.asarray(small / self.conductances)
+        weights = np.asarray(self.rates * self.mobility(self.conductances), dtype=float)
+        largest, found = np.abs(trace[1]).max(axis=1, keepdims=True), 0.0
+        for number in range(len(self.sinks)):
+            push = jnp.zeros_like(trace[-1]).at[:, number].set(1.0)
+            states = self._signals(small, *self._bounds(jnp.zeros_like(trace[0]), push))
+            pushed = np.abs(self._drops(states))
+            top = np.abs(states).max(axis=1, keepdims=True)
+            missed = fine * (slopes * largest * pushed + np.abs(self._currents(drops)) * top)
+            found += float(np.sum(weights * np.sum(np.asarray(missed, dtype=float) ** 2, axis=0)))
+        return found
 
     # The ways forward and back, on the circuit of small signals around the state.
 
@@ -559,12 +614,15 @@ def _sparse(circuit: Circuit, conductances: Float[Array, "edges"]) -> Law:
         rows, columns, values = _entries(first, second, np.asarray(known, dtype=float))
         whole = csc_matrix((values, (rows, columns)), shape=size)[free]
         # The matrix is symmetric and diagonally dominant: it needs no pivots.
-        factor = splu(
-            whole[:, free],
-            permc_spec="MMD_AT_PLUS_A",
-            diag_pivot_thresh=0.0,
-            options={"SymmetricMode": True},
-        )
+        try:
+            factor = splu(
+                whole[:, free],
+                permc_spec="MMD_AT_PLUS_A",
+                diag_pivot_thresh=0.0,
+                options={"SymmetricMode": True},
+            )
+        except RuntimeError:  # singular to the last bit
+            return np.full_like(right, np.nan)
         # Where all held nodes are at one volt every node is: what is found instead is what the
         # rounded sums over strong edges have forgotten of weak ones.
         even = factor.solve(-np.asarray(whole[:, list(circuit.held)].sum(axis=1)).ravel())
@@ -616,8 +674,8 @@ def _roles(nodes: int, *given: Any) -> tuple[tuple[int, ...], ...]:
     for name, role in zip(names[:2], roles, strict=False):
         if not role:
             raise ValueError(f"{name} must name at least one node, but it is empty")
-    every = [node for role in roles for node in role]
-    if twice := [node for node in every if every.count(node) > 1]:
+    counted = Counter(node for role in roles for node in role)
+    if twice := [node for node, times in counted.items() if times > 1]:
         raise ValueError(
             f"sources, outputs and ground must be different nodes, but node {twice[0]} is there "
             "twice"
