@@ -6,6 +6,7 @@ tells its share to one function of this module, which knows the bar that is open
 """
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -103,6 +104,26 @@ def in_pieces(
         if shown is not None:
             shown.to(done / total)
     return carry
+
+
+def waited(tree: Any, stop: threading.Event | None = None) -> Any:
+    """The arrays of a compiled call once they are there, while Python goes on hearing interrupts.
+
+    Args:
+        tree: What the call returned; it may still be at work.
+        stop: Set by another thread where nobody wants the arrays any more.
+
+    Raises:
+        InterruptedError: Where `stop` was set.
+    """
+    began = time.monotonic()
+    for leaf in jax.tree.leaves(tree):
+        while isinstance(leaf, jax.Array) and not leaf.is_ready():
+            if stop is not None and stop.is_set():
+                raise InterruptedError
+            # So short that waiting makes no call longer by more than a fiftieth.
+            time.sleep(min(max((time.monotonic() - began) / 50, 1e-4), 0.05))
+    return tree
 
 
 def told(number: Array, total: int) -> None:

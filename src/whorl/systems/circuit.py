@@ -314,22 +314,20 @@ class Circuit(Settling):
             raise ValueError(_unsettled(self, 0))
 
     def blur(self, trace: Trace) -> float:
-        """The response that the round-off of voltages makes by itself.
-
-        A slope is a product of two drops, each a difference of voltages.
-        """
+        """What edges contribute to the response whose drops are round-off of voltages."""
         drops = self._drops(trace[1])
         small, fine = self._small(drops), 8 * float(jnp.finfo(self.dtype).eps)
-        slopes = np.asarray(small / self.conductances)
+        fine *= 1 if len(self.free) <= DENSE else self.nodes
+        still = np.abs(drops) <= fine * np.abs(trace[1]).max(axis=1, keepdims=True)
         weights = np.asarray(self.rates * self.mobility(self.conductances), dtype=float)
-        largest, found = np.abs(trace[1]).max(axis=1, keepdims=True), 0.0
+        currents, found = np.asarray(self._currents(drops), dtype=float), 0.0
         for number in range(len(self.sinks)):
             push = jnp.zeros_like(trace[-1]).at[:, number].set(1.0)
             states = self._signals(small, *self._bounds(jnp.zeros_like(trace[0]), push))
-            pushed = np.abs(self._drops(states))
-            top = np.abs(states).max(axis=1, keepdims=True)
-            missed = fine * (slopes * largest * pushed + np.abs(self._currents(drops)) * top)
-            found += float(np.sum(weights * np.sum(np.asarray(missed, dtype=float) ** 2, axis=0)))
+            pushed = np.abs(np.asarray(self._drops(states), dtype=float))
+            doubtful = still | (pushed <= fine * np.abs(states).max(axis=1, keepdims=True))
+            slopes = np.where(doubtful, currents * pushed, 0.0)
+            found += float(np.sum(weights * np.sum(slopes**2, axis=0)))
         return found
 
     # The ways forward and back, on the circuit of small signals around the state.

@@ -42,7 +42,29 @@ FILES = (".cir", ".ckt", ".net", ".sp", ".spi", ".spice")
 GROUND = ("0", "gnd")
 # What SPICE is to do, and no part of the circuit. `.temp` and `.include` are not among them.
 SKIPPED = frozenset(
-    [".ac", ".dc", ".disto", ".four", ".ic", ".meas", ".measure", ".nodeset", ".noise", ".op", ".option", ".options", ".plot", ".probe", ".pz", ".save", ".sens", ".tf", ".title", ".tran", ".width"]
+    [
+        ".ac",
+        ".dc",
+        ".disto",
+        ".four",
+        ".ic",
+        ".meas",
+        ".measure",
+        ".nodeset",
+        ".noise",
+        ".op",
+        ".option",
+        ".options",
+        ".plot",
+        ".probe",
+        ".pz",
+        ".save",
+        ".sens",
+        ".tf",
+        ".title",
+        ".tran",
+        ".width",
+    ]
 )
 
 
