@@ -382,3 +382,39 @@ def test_what_no_graph_can_be_is_refused_in_one_sentence(call, message):
     with pytest.raises(ValueError, match=message) as refusal:
         call()
     assert "\n" not in str(refusal.value)
+
+
+def chain_into_a_loop(length, leak, **options):
+    """Nodes in a row that end in a loop of two, which is left with a small probability."""
+    edges = [(at, at + 1) for at in range(length)]
+    edges += [(length, length + 1), (length, "one"), (length + 1, length), (length + 1, "other")]
+    shares = [1.0] * length + [1 - leak, leak] * 2
+    return wh.Graph(edges, np.array(shares), sources=[0], sinks=["one", "other"], **options)
+
+
+@pytest.mark.parametrize("leak", [1e-12, 1e-15])
+def test_a_large_graph_with_a_loop_that_is_rarely_left_keeps_its_mass(leak):
+    graph = chain_into_a_loop(140, leak)
+    wanted = [[1 / (2 - leak), (1 - leak) / (2 - leak)]]
+    np.testing.assert_allclose(wh.predict(graph, [[1.0]]), wanted, rtol=1e-13)
+
+
+@pytest.mark.parametrize("solver", ["direct", "krylov"])
+@pytest.mark.parametrize("length", [0, 140])
+@pytest.mark.parametrize("leak", [1e-14, 1e-17])
+def test_a_solver_that_would_lose_mass_is_refused_in_one_sentence(solver, length, leak):
+    graph = chain_into_a_loop(length, leak, solver=solver)
+    for ask in (wh.predict, wh.response):
+        with pytest.raises(ValueError, match="often enough for eight digits by solver") as refused:
+            ask(graph, [[1.0]])
+        assert "solver='dense'" in str(refused.value)
+    compiled = jax.jit(lambda shares: graph.with_blocks(shares).outputs(jnp.ones((1, 1))))
+    assert not np.isfinite(compiled(graph.splits)).any()
+
+
+def test_a_solver_on_the_host_says_the_same_as_the_dense_one_where_it_answers():
+    for leak in (1e-2, 1e-5, 1e-7):
+        exact = wh.response(chain_into_a_loop(20, leak, solver="dense"), [[1.0]]).dense()
+        for solver in ("direct", "krylov"):
+            seen = wh.response(chain_into_a_loop(20, leak, solver=solver), [[1.0]]).dense()
+            np.testing.assert_allclose(seen, exact, rtol=1e-8)

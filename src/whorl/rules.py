@@ -45,7 +45,7 @@ from whorl.learning.baseline import Rule
 from whorl.learning.policy import Scores
 from whorl.registry import Number, rules
 from whorl.settling import Influence, Settling, States, widened
-from whorl.system import Blocks, Fields, System
+from whorl.system import Blocks, Fields, System, Trace
 
 NUDGE = Number("nudge", 0.0, 0.0, 10.0, help="how far outputs are pushed; 0: the limit")
 SEED = Number("seed", 0, 0, 2**31, help="of the way back", per_pair=False)
@@ -81,11 +81,10 @@ class Contrast(Settled):
         limit.
         """
 
-    def drive(self, system: System, inputs: Array, targets: Fields) -> Scores:
+    def at(self, system: System, trace: Trace, residual: Fields) -> Scores:
         settling = _settling(self, system)
-        reached = settling.reach(inputs)
-        residual = targets - settling.read(reached[0])
-        return system.scores_of(self._slopes(settling, inputs, residual, reached))
+        reached = settling.reached(trace)
+        return system.scores_of(self._slopes(settling, trace[0], residual, reached))
 
     def slopes(self, system: Settling, inputs: Array, residual: Fields) -> tuple[Block, ...]:
         return self._slopes(system, inputs, residual, system.reach(inputs))

@@ -112,6 +112,10 @@ class Settling(System):
         influence = jax.vmap(lambda row: jax.jacfwd(lambda force: state(row, force))(still).T)
         return self.settle(inputs, self.no_force(inputs)), influence(inputs)
 
+    def reached(self, trace: Trace) -> tuple[States, Influence]:
+        """What `reach` found when the trace was made, or finds now."""
+        return self.reach(trace[0])
+
     def impedance(self, inputs: Array) -> Float[Array, "samples out out"]:
         r"""How the outputs of each sample move under forces, $Z = \partial y/\partial f$."""
         return self.impedance_at(*self.reach(inputs))

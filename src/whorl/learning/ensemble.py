@@ -11,7 +11,7 @@ cannot be finished does not disturb the others: it stops where `train` would sto
 import functools
 import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -62,6 +62,7 @@ class Ensemble(Coupled):
     updates: Info | None  # (pairs, updates), where they were kept
     made: Int[np.ndarray, "pairs"]  # updates made before the end, or before a pair stopped
     scheduled: int = eqx.field(static=True)
+    stalled: ClassVar[bool] = False  # steps of columns never shrink to nothing
 
 
 def stack(nets: Sequence[Network]) -> Network:

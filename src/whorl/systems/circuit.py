@@ -20,10 +20,11 @@ and Marquardt's method and then Newton's, with implicit derivatives.
 """
 
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from hashlib import sha256
 from threading import Lock
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import equinox as eqx
 import jax
@@ -57,10 +58,27 @@ WORDS = ("voltages", "currents")
 RECENT = 4  # sparse factorisations kept: a coupled pair of learners asks for two states in turn
 _recent: dict[bytes, Any] = {}
 _lock = Lock()
+SHOWN = 12  # edges with names on one screen
 MOST = 10**7  # nodes
 NODES, SHARES = np.polynomial.legendre.leggauss(32)
 Drops = Float[Array, "samples _edges"]
 Law = Callable[[Array], Array]
+
+
+class Names(NamedTuple):
+    r"""What the parts of a circuit are called where it came from.
+
+    Examples:
+        >>> circuit, _ = wh.from_netlist("divider\nV1 a 0 1\nR1 a b 1k\nR2 b 0 3k\n.print v(b)")
+        >>> circuit.names.nodes, circuit.names.edges
+        (('a', 'b', '0'), ('R1', 'R2'))
+    """
+
+    nodes: tuple[str, ...]
+    edges: tuple[str, ...]
+    sources: tuple[str, ...]
+    meters: tuple[str, ...]  # what reads the currents; empty where voltages are read
+    notes: tuple[str, ...] = ()  # lines that were skipped
 
 
 class Element(eqx.Module):
@@ -145,6 +163,7 @@ class Circuit(Settling):
         elements: Edges that are no resistors, by number: `Diode(...)`, or your own rising function
             of the drop with the value 0 at 0, in JAX.
         rates: How fast conductances may move, one number or one per edge; 0 freezes an edge.
+        names: What nodes, edges and sources are called, as `from_netlist` knows it.
 
     Raises:
         ValueError: Where a node is not joined to a node of known voltage, or a value does not fit.
@@ -172,6 +191,7 @@ class Circuit(Settling):
     reading: str = eqx.field(static=True)
     mobility: Law = eqx.field(static=True)
     elements: tuple[tuple[Element, tuple[int, ...]], ...] = eqx.field(static=True)
+    names: Names | None = eqx.field(static=True)
     conductances: Float[Array, "_edges"] = block(Positive(geometry.uniform))
 
     def __init__(
@@ -187,6 +207,7 @@ class Circuit(Settling):
         mobility: str | Law = "flat",
         elements: Mapping[int, Element | Law] | None = None,
         rates: Numbers = 1.0,
+        names: Names | None = None,
     ) -> None:
         seen = _edges(edges)
         self.edges, self.nodes = jnp.asarray(seen, dtype=jnp.int32), 1 + int(seen.max())
@@ -198,6 +219,7 @@ class Circuit(Settling):
         self.mobility = _mobility(mobility)
         self.elements = _elements(elements or {}, len(self.edges))
         self.rates = _rates(rates, self.conductances)
+        self.names = names
         _refuse_floating(self.nodes, seen, self.held)
 
     @property
@@ -246,6 +268,20 @@ class Circuit(Settling):
         """All directions, or the zero-sum ones where currents are conserved."""
         return simplex.tangent_basis(len(self.sinks)) if self.conserves else np.eye(len(self.sinks))
 
+    def __str__(self) -> str:
+        if self.names is None:
+            return super().__str__()
+        nodes, ends = self.names.nodes, np.asarray(self.edges).tolist()
+        sizes = np.asarray(self.conductances).tolist()
+        parts = list(zip(self.names.edges, ends, sizes, strict=True))
+        lines = [
+            f"  {name}   {nodes[a]} to {nodes[b]}   {size:.3g} S" for name, (a, b), size in parts
+        ]
+        if len(lines) > SHOWN:
+            lines[SHOWN:] = [f"  and {len(lines) - SHOWN} more"]
+        notes = [f"  skipped: {note}" for note in self.names.notes]
+        return "\n".join([super().__str__(), *lines, *notes])
+
     # How it settles.
 
     def settle(self, inputs: Array, force: Fields) -> States:
@@ -282,6 +318,26 @@ class Circuit(Settling):
         """States where nothing pushes, and how unit forces at each output move them."""
         states, influence = _reached(self, inputs)
         return self._checked(states), influence
+
+    def reached(self, trace: Trace) -> tuple[States, Influence]:
+        return trace[1], trace[2]
+
+    def blur(self, trace: Trace) -> float:
+        """What edges contribute to the response whose drops are round-off of voltages."""
+        fine = 8 * float(jnp.finfo(self.dtype).eps)
+        fine *= 1 if len(self.free) <= DENSE else self.nodes
+
+        def doubtful(states: Array) -> tuple[np.ndarray, np.ndarray]:
+            drops = np.abs(np.asarray(jax.vmap(self._drops)(states), dtype=float))
+            largest = np.abs(states).max(axis=-1, keepdims=True)
+            return drops, drops <= fine * largest
+
+        _, still = doubtful(trace[1][:, None])
+        pushed, unmoved = doubtful(trace[2])
+        currents = np.asarray(self._currents(self._drops(trace[1])), dtype=float)
+        slopes = np.where(still | unmoved, currents[:, None] * pushed, 0.0)
+        weights = np.asarray(self.rates * self.mobility(self.conductances), dtype=float)
+        return float(np.sum(weights * np.sum(slopes**2, axis=(0, 1))))
 
     # The ways forward and back, on the circuit of small signals around the state.
 
@@ -624,16 +680,19 @@ def _factors(size: int, first: np.ndarray, second: np.ndarray, values: np.ndarra
     rows, columns, entries = _entries(first, second, values)
     whole = csc_matrix((entries, (rows, columns)), shape=(size + 1, size + 1))[:-1]
     # The matrix is symmetric and diagonally dominant: it needs no pivots.
-    made = splu(
-        whole[:, :-1],
-        permc_spec="MMD_AT_PLUS_A",
-        diag_pivot_thresh=0.0,
-        options={"SymmetricMode": True},
-    )
-    # Where all held nodes are at one volt every node is: what is found instead is what the
-    # rounded sums over strong edges have forgotten of weak ones.
-    even = made.solve(-whole[:, -1:].toarray().ravel())
-    found = made if np.abs(even - 1).max() < COARSE else None
+    try:
+        found = splu(
+            whole[:, :-1],
+            permc_spec="MMD_AT_PLUS_A",
+            diag_pivot_thresh=0.0,
+            options={"SymmetricMode": True},
+        )
+        # Where all held nodes are at one volt every node is: what is found instead is what the
+        # rounded sums over strong edges have forgotten of weak ones.
+        even = found.solve(-whole[:, -1:].toarray().ravel())
+        found = found if np.abs(even - 1).max() < COARSE else None
+    except RuntimeError:  # singular to the last bit
+        found = None
     with _lock:
         _recent[key] = found
         while len(_recent) > RECENT:
@@ -677,8 +736,8 @@ def _roles(nodes: int, *given: Any) -> tuple[tuple[int, ...], ...]:
     for name, role in zip(names[:2], roles, strict=False):
         if not role:
             raise ValueError(f"{name} must name at least one node, but it is empty")
-    every = [node for role in roles for node in role]
-    if twice := [node for node in every if every.count(node) > 1]:
+    counted = Counter(node for role in roles for node in role)
+    if twice := [node for node, times in counted.items() if times > 1]:
         raise ValueError(
             f"sources, outputs and ground must be different nodes, but node {twice[0]} is there "
             "twice"

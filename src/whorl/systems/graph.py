@@ -40,6 +40,7 @@ from whorl.systems._sparse import Pattern
 from whorl.systems.layered import Network
 
 DENSE = 128  # splitting nodes up to which dense factors beat a call to the host
+MOST = 1024  # splitting nodes up to which they are taken where the host would lose digits
 SOLVERS = ("dense", "direct", "krylov")
 Node = Hashable
 Flows = Float[Array, "samples _nodes"]
@@ -335,6 +336,11 @@ class Graph(System):
         kept = self._kept()
         fed = jnp.zeros((inputs.shape[0], self.wiring.splitting), dtype=self.dtype)
         passed = self._onward(kept, fed.at[:, self.wiring.sources].set(inputs))
+        if _check.known(passed) and not np.isfinite(passed).all():
+            raise ValueError(
+                "shares must lead out of every loop often enough for eight digits by solver "
+                f"{self.solver!r}, but they do not: take solver='dense', which keeps all of them"
+            )
         return inputs, kept, passed, self._delivered(self.splits, passed)[1]
 
     def check_trace(self, trace: Trace) -> None:
@@ -693,12 +699,14 @@ def _checked_rates(wiring: Wiring, rates: Numbers, dtype: Any) -> Float[Array, "
 def _suited(wiring: Wiring, shares: Shares, solver: str | None) -> str:
     """The solver that was asked for, or the one that suits."""
     if solver is None:
-        if wiring.splitting <= DENSE:
+        if (inner := wiring.splitting) <= DENSE:
             return "dense"
-        side = np.zeros(wiring.splitting)
+        side = np.zeros(inner)
         side[wiring.sources] = 1.0
         known = shares if _check.known(shares) else _even(wiring)
-        return wiring.pattern.chosen(np.asarray(_flat(_packed(wiring, jnp.asarray(known)))), side)
+        numbers = np.asarray(_flat(_packed(wiring, jnp.asarray(known))))
+        route = wiring.pattern.chosen(numbers, side)
+        return route if wiring.pattern.sound(numbers, route) or inner > MOST else "dense"
     if solver not in SOLVERS:
         raise ValueError(
             f"solver must be one of {', '.join(SOLVERS)}, but it is {_check.shown(solver)}"
