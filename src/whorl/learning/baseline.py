@@ -227,6 +227,9 @@ class Run(Result):
 
     def __str__(self) -> str:
         work = f"{self.driving} residual{'s' if self.driving > 1 else ''} per update"
+        if np.ndim(self.start):
+            spans = (f"{np.min(one):.3g} to {np.max(one):.3g}" for one in (self.start, self.final))
+            return f"{self.status}, {work}; losses {' -> '.join(spans)}"
         return f"{self.status}, {work}; loss {float(self.start):.6e} -> {float(self.final):.6e}"
 
 
@@ -337,16 +340,11 @@ def learn(
         True
     """
     inputs, targets = checked_data(system, inputs, targets)
-    if not isinstance(rule, Rule):
-        raise ValueError(
-            "rule must be natural_gradient(), gauss_newton(...) or your own Rule, but it is "
-            f"{_check.shown(rule)}"
-        )
+    checked_rule(rule)
     check_basis(system, inputs)
     size = _check.scalar("scale", scale, above=0.0)
     order = _order(inputs.shape[0], epochs, seed, schedule, full_batch)
-    zero, running = jnp.zeros((), dtype=jnp.int32), jnp.ones((), dtype=bool)
-    start = LearnerState(system, zero, running, at_rest(system))
+    start = begin(system)
     # Samples that only wait for their turn may be padded; those that are all read at every update
     # may not.
     rows = (inputs, targets) if full_batch or record else (_padded(inputs), _padded(targets))
@@ -366,6 +364,48 @@ def learn(
     stalled = False if final.pace is None else final.pace.stalled(window)
     driving = inputs.shape[0] if full_batch else 1
     return Run(final.system, begun, ended, losses, steps, order, driving, made, stalled)
+
+
+def checked_rule(rule: Rule) -> Rule:
+    """A rule, or a refusal."""
+    if not isinstance(rule, Rule):
+        raise ValueError(
+            "rule must be natural_gradient(), gauss_newton(...) or your own Rule, but it is "
+            f"{_check.shown(rule)}"
+        )
+    return rule
+
+
+def begin(system: System) -> LearnerState:
+    """A learner before its first update."""
+    zero, running = jnp.zeros((), dtype=jnp.int32), jnp.ones((), dtype=bool)
+    return LearnerState(system, zero, running, at_rest(system))
+
+
+def whole(
+    rule: Rule,
+    system: System,
+    inputs: Array,
+    targets: Array,
+    scale: Array,
+    order: Array,
+    full_batch: bool,
+    record: bool,
+) -> tuple[LearnerState, Array, Array, tuple[Array, Array] | None, Any]:
+    """A whole run of data that were checked before, inside a compiled program.
+
+    Returns:
+        The last state, the losses before the first and after the last update, losses and steps of
+        every update where they were asked for, and whether it stalled.
+    """
+    window = jnp.asarray(1 if full_batch else inputs.shape[0])
+    none = jnp.zeros(order.shape, dtype=inputs.dtype)
+    bounds = (jnp.asarray(number, dtype=jnp.int32) for number in (0, len(order)))
+    carry = (begin(system), (none, none) if record else None)
+    final, kept = _run(rule, inputs, targets, carry, scale, order, *bounds, full_batch, window)
+    stalled = jnp.zeros((), bool) if final.pace is None else final.pace.stalled(window)
+    begun, ended = (mean_loss(one, inputs, targets) for one in (system, final.system))
+    return final, begun, ended, kept, stalled
 
 
 def update(

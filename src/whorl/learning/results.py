@@ -53,7 +53,7 @@ class Result(Shown, eqx.Module):
         made = np.asarray(self.made)
         if made.ndim:
             return (
-                f"{int((made == self.scheduled).sum())} of {made.size} pairs completed"
+                f"{int((made == self.scheduled).sum())} of {made.size} runs completed"
                 f" {self.scheduled} updates"
             )
         if int(made) == self.scheduled:
