@@ -212,10 +212,10 @@ class Run(Result):
     """
 
     system: Any  # what learned, at its end
-    start: Float[Array, ""]  # loss before the first update
-    final: Float[Array, ""]  # loss after the last
-    losses: Float[Array, "made"] | None  # after every update, where they were kept
-    steps: Float[Array, "made"] | None  # the size of every update, where they were kept
+    start: Float[Array, "*runs"]  # loss before the first update
+    final: Float[Array, "*runs"]  # loss after the last
+    losses: Float[Array, "*made"] | None  # after every update, where they were kept
+    steps: Float[Array, "*made"] | None  # the size of every update, where they were kept
     schedule: Order
     driving: int = eqx.field(static=True)  # residuals behind each update: 1, or all samples
     made: Count  # updates made before the end, or before it stopped

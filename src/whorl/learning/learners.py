@@ -103,7 +103,7 @@ def learn_many(
         steps,
         order,
         driving,
-        np.asarray(final.number).astype(int),
+        jnp.asarray(final.number),
         stalled,
     )
 

@@ -77,7 +77,7 @@ def _differs(first: System, other: System) -> str | None:
 
 def first(systems: Any) -> Any:
     """The first system of a stack, to be looked at."""
-    return jax.tree.map(lambda leaf: leaf[0], fused.at_hand(systems))
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), fused.at_hand(systems))
 
 
 def checked_stack(
