@@ -117,7 +117,8 @@ def flow(
     given = (system, inputs, targets, law, instants, rtol, atol, max_steps)
     with _progress.bar("flow", progress) as bar:
         charts, steps, reached = _solve(*given, bar is not None)
-        jax.block_until_ready(charts) if bar is not None else None
+        if _check.known(charts):
+            _progress.waited(charts)
     why = "the motion is too stiff for the tolerances, or it runs into a boundary"
     if not _check.known(reached):
         charts = eqx.error_if(

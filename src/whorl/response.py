@@ -126,9 +126,10 @@ class Response(Shown, eqx.Module):
 
     def scores(self, potential: Numbers) -> tuple[Block, ...]:
         r"""The score of every block, $\rho_a [J^\mathsf{T} v]^a$ for a column on its simplex."""
-        return self.system.scores_of(
-            self.adjoint.back(self.trace, self.field("potential", potential))
-        )
+        field = self.field("potential", potential)
+        if self.matched:
+            return self.system.scores(self.trace, field)
+        return self.system.scores_of(self.adjoint.back(self.trace, field))
 
     def velocities(self, potential: Numbers) -> tuple[Block, ...]:
         r"""The velocity $\dot\theta = M J^\mathsf{T} v$ of every block."""

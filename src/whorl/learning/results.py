@@ -33,6 +33,7 @@ class Result(Shown, eqx.Module):
         made: Updates made before the end, or before a learner would have left the interior. One
             number per pair in an ensemble.
         scheduled: Updates that were asked for.
+        stalled: Whether it stopped because no step of a pass over the samples moved anything.
 
     Examples:
         >>> run = wh.learn(net, x, y, rule=wh.exponentiated_gradient(), scale=0.2, epochs=2, seed=0)
@@ -52,11 +53,16 @@ class Result(Shown, eqx.Module):
         made = np.asarray(self.made)
         if made.ndim:
             return (
-                f"{int((made == self.scheduled).sum())} of {plural(made.size, 'pair')} completed"
+                f"{int((made == self.scheduled).sum())} of {plural(made.size, 'run')} completed"
                 f" {plural(self.scheduled, 'update')}"
             )
         if int(made) == self.scheduled:
             return f"completed {plural(int(made), 'update')}"
+        if bool(self.stalled):
+            return (
+                f"stopped at update {int(made)}: the step fell below the round-off of the longest"
+                " step, and no parameter that is not near zero moves any more"
+            )
         return f"stopped before update {int(made)}: a learner would have left the interior there"
 
 
