@@ -53,7 +53,7 @@ class Mixed(wh.System):
         return (self.time, self.time, self.time)
 
     def outputs(self, inputs):
-        return self.gain * (inputs @ self.columns.T + jnp.tanh(self.offset))
+        return self.gain[None, :] * (inputs @ self.columns.T + jnp.tanh(self.offset)[None, :])
 
 
 def same(one, other, rtol=1e-9):
