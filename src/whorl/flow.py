@@ -8,6 +8,7 @@ and unit mass hold exactly at every accuracy, and a support stays what it is. Th
 diffrax's.
 """
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -116,9 +117,13 @@ def flow(
     law.check(response(system, inputs))
     given = (system, inputs, targets, law, instants, rtol, atol, max_steps)
     with _progress.bar("flow", progress) as bar:
-        charts, steps, reached = _solve(*given, bar is not None)
-        if _check.known(charts):
-            _progress.waited(charts)
+        if _check.known(given):
+            # Not by `filter_jit`, which waits where Python hears no interrupt.
+            numbers, rest = eqx.partition((*given, bar is not None), eqx.is_array)
+            leaves, shape = jax.tree.flatten(rest)
+            charts, steps, reached = _progress.waited(_begun(numbers, tuple(leaves), shape))
+        else:
+            charts, steps, reached = _solve(*given)
     why = "the motion is too stiff for the tolerances, or it runs into a boundary"
     if not _check.known(reached):
         charts = eqx.error_if(
@@ -201,6 +206,12 @@ def _solve(
     )
     assert solution.ys is not None
     return solution.ys, solution.stats["num_steps"], diffrax.is_successful(solution.result)
+
+
+@functools.partial(jax.jit, static_argnums=(1, 2))
+def _begun(numbers: Any, leaves: tuple[Any, ...], shape: Any) -> Any:
+    """`_solve`, but for a caller who goes on while it is at work."""
+    return _solve(*eqx.combine(numbers, jax.tree.unflatten(shape, leaves)))
 
 
 def _check_inside(system: System, when: str) -> None:

@@ -392,7 +392,10 @@ def check_basis(system: System, inputs: Array) -> None:
     trace = traced(system, inputs)
     like = jnp.zeros_like(trace[-1])
     sizes = [
-        max(float(jnp.max(jnp.abs(score))) for score in system.scores(trace, like + potential))
+        max(
+            float(jnp.max(jnp.abs(score)))
+            for score in system.scores(trace, like + potential[None, :])
+        )
         for potential in (jnp.ones(count), jnp.arange(count) % 2)
     ]
     if sizes[0] <= 16 * count * float(jnp.finfo(system.dtype).eps) * sizes[1]:
