@@ -30,6 +30,11 @@ MOST = 200  # steps of the optimiser
 CLOSE = 1e-4  # of the top, in the logarithm of the likelihood: far below what noise decides
 FAINT = 1e-2  # information on the logarithm of any noise: it is known to a factor of e^10
 LOGS = (-14.0, 6.0)  # of the sizes of noise
+NEVER = 1e30  # minus the log density where there is none
+UNLIKELY = (
+    "the samples must follow one linear loop, but no loop is likely for them: sample more often, or "
+    "with less noise"
+)
 
 
 @dataclass(frozen=True)
@@ -152,13 +157,11 @@ def fitted(given: Paths, starts: Sequence[np.ndarray]) -> Fitted:
         ValueError: Where nothing is more likely than its neighbours.
     """
     size = given.state.shape[2]
-    likely = [float(log_density(unpacked(one[None], size), given)[0]) for one in starts]
-    start = starts[int(np.argmax(np.nan_to_num(likely, nan=-np.inf)))]
+    start = min(starts, key=lambda one: _unlikely(one, given))
 
     @lru_cache(maxsize=2)
     def at(place: bytes) -> tuple[float, np.ndarray, np.ndarray]:
-        found = _slopes(np.frombuffer(place), given)
-        return found[0], -found[1].sum(axis=(1, 2)), found[2]
+        return _at(np.frombuffer(place), given)
 
     def far(numbers: np.ndarray) -> float:
         """How much more likely the top may be, by the slope and the information here."""
@@ -179,14 +182,29 @@ def fitted(given: Paths, starts: Sequence[np.ndarray]) -> Fitted:
             callback=close,
             options={"gtol": 0.0, "maxiter": MOST},
         )
-        lost = not np.isfinite(answer.fun) or far(answer.x) > 100 * CLOSE
+        lost = not answer.fun < NEVER or far(answer.x) > 100 * CLOSE
     if lost:
-        raise ValueError(
-            "the samples must follow one linear loop, but no loop is likely for them: sample more "
-            "often, or with less noise"
-        )
+        raise ValueError(UNLIKELY)
     _, scores, information, left = _slopes(answer.x, given)
     return Fitted(answer.x, scores, information, left)
+
+
+def _unlikely(numbers: np.ndarray, given: Paths) -> float:
+    """Minus the log density; NEVER where there is none."""
+    try:
+        model = unpacked(numbers[None], given.state.shape[2])
+        return float(np.nan_to_num(-log_density(model, given)[0], nan=NEVER))
+    except np.linalg.LinAlgError:
+        return NEVER
+
+
+def _at(numbers: np.ndarray, given: Paths) -> tuple[float, np.ndarray, np.ndarray]:
+    """Minus the log density, its slope and the information; NEVER where the loop is singular."""
+    try:
+        value, scores, information, _ = _slopes(numbers, given)
+    except np.linalg.LinAlgError:  # a place far from the solution
+        return NEVER, np.zeros(len(numbers)), np.zeros((len(numbers), len(numbers)))
+    return value, -scores.sum(axis=(1, 2)), information
 
 
 def inverse(information: Float[np.ndarray, "p p"], size: int) -> Float[np.ndarray, "p p"]:
@@ -234,7 +252,7 @@ def _slopes(numbers: np.ndarray, given: Paths) -> tuple[float, np.ndarray, np.nd
         information += flat @ flat.T
     density = np.stack(each, axis=-1)
     scores = (density[1 : count + 1] - density[count + 1 :]) / (2 * STEP)
-    value = float(np.nan_to_num(-density[0].sum(), nan=1e30, posinf=1e30))
+    value = float(np.nan_to_num(-density[0].sum(), nan=NEVER, posinf=NEVER))
     return value, np.nan_to_num(scores), np.nan_to_num(information), np.stack(left, axis=1)
 
 
