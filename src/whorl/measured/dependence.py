@@ -109,7 +109,7 @@ def span(now: Float[np.ndarray, "steps n"], after: Float[np.ndarray, "steps n"])
     if basis.shape[1]:
         found.append(_unforetold(now @ basis, after @ basis).T @ basis.T)
         basis = _complement(np.concatenate(found), total)
-    equations = _equations(found[1:], now, np.where(flat, 1.0, scale), total)
+    equations = _equations(np.concatenate(found[1:]), now, np.where(flat, 1.0, scale), total)
     if total:
         equations.insert(0, Equation(np.ones(many), _rounded(now, np.ones(many)), conserved=True))
     return Span(basis, tuple(equations), middle - basis @ (basis.T @ middle), flat)
@@ -151,8 +151,10 @@ def _conserved(now: np.ndarray, after: np.ndarray, unit: np.ndarray) -> bool:
     sums, moved = after.sum(axis=1), after - after.mean(axis=0)
     many = now.shape[1]
     lone = sums - sums.mean()
-    share = float(np.sqrt(np.sum(lone**2) / many / max(np.sum(moved**2), 1e-300)))
-    known = np.concatenate([np.ones((len(now), 1)), now / np.abs(now).max(axis=0)], axis=1)
+    if not moved.any():
+        return False
+    share = float(np.sqrt(np.sum(lone**2) / many / np.sum(moved**2)))
+    known = now - now.mean(axis=0)
     left = lone - known @ np.linalg.lstsq(known, lone, rcond=1e-10)[0]
     free = len(now) - many - 1
     told = max(np.sum(lone**2) - np.sum(left**2), 0.0) / many / max(np.sum(left**2) / free, 1e-300)
@@ -206,10 +208,9 @@ def _complement(rows: Float[np.ndarray, "k n"], total: bool) -> Float[np.ndarray
 
 
 def _equations(
-    found: Sequence[Float[np.ndarray, "k n"]], now: np.ndarray, scale: np.ndarray, total: bool
+    rows: Float[np.ndarray, "k n"], now: np.ndarray, scale: np.ndarray, total: bool
 ) -> list[Equation]:
     """The equations that belong to some directions, each solved for its last state."""
-    rows = np.concatenate(found)
     rows = rows - rows[:, -1:] * total  # what is said of the sum is not said twice
     moved = rows * scale  # by how much every term moves
     sizes = np.abs(moved).max(axis=1, initial=1e-300)

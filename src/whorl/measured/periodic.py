@@ -3,10 +3,9 @@ r"""Does a periodic signal drive the states?
 A loop with white noise leaves over white noise. A periodic drive that nobody recorded leaves a line
 in the spectrum, and a linear loop without a drive can only turn to follow it: a reciprocal learner
 then seems to turn. The test is Fisher's, of the largest line: the power of what is left over, summed
-over runs and states, at the frequencies of the longest run, each against the mean of its
-neighbours. For white noise the ratio is that of two sums of squares (Fisher's F), and the neighbours
-make it blind to noise that is not white but has no line. The smallest p-value of all frequencies
-pays Sidak's price. A signal of fewer than three periods per run is not told from a drift.
+over runs and states, at the frequencies of the longest run, each against its neighbours on that side
+where they are stronger. They make the test blind to noise that is not white but has no line. The
+smallest p-value of all frequencies pays Sidak's price. A signal of fewer than three periods per run is not told from a drift.
 """
 
 from collections.abc import Sequence
@@ -20,7 +19,7 @@ from whorl.measured.estimate import sidak
 
 LEVEL = 0.01  # chance that a series without a drive is said to have one
 LEAST = 3  # periods in the longest run
-SIDE = 8  # neighbours on each side that a line is compared with
+SIDE = (2, 12)  # neighbours on each side that a line is compared with: an eighth of all
 NEAR = 1  # neighbours on each side into which a line leaks
 SHORT = 0.5  # runs that are shorter than this share of the longest one are left out
 FINE = 4  # points per usual step
@@ -46,7 +45,9 @@ def line(
     usual = float(np.median(np.concatenate([np.diff(own) for own in times])))
     longest = float(max(own[-1] - own[0] for own in times)) + usual
     tested = np.arange(1, int(longest / usual / 2))
-    if not len(tested):
+    side = int(np.clip(len(tested) // 8, *SIDE))
+    fair = tested[max(LEAST - 1, side + NEAR) : len(tested) - side - NEAR] - 1
+    if not len(fair):
         return Line(1.0, np.nan)
     power, sums = np.zeros(len(tested)), 0
     for own, when in zip(left, times, strict=True):
@@ -55,18 +56,16 @@ def line(
                 tested
             ]
             sums += own.shape[1]
-    beside = np.ones(2 * SIDE + 1)
-    beside[SIDE - NEAR : SIDE + NEAR + 1] = 0.0
-    around, count = (
-        np.convolve(own, beside)[SIDE : SIDE + len(tested)] for own in (power, np.ones(len(tested)))
-    )
-    fair = (tested >= LEAST) & (count >= SIDE / 2)
-    if not fair.any():
-        return Line(1.0, np.nan)
-    ratio = power[fair] * count[fair] / np.maximum(around[fair], 1e-300)
-    chance = stats.f.sf(ratio, 2 * sums, 2 * sums * count[fair])
-    top = int(np.argmin(chance))
-    return Line(sidak(float(chance[top]), int(fair.sum())), float(longest / tested[fair][top]))
+    # Of neighbours on both sides the stronger ones: a slope in the spectrum is not a line.
+    total = np.concatenate([[0.0], np.cumsum(power)])
+    before = total[fair - NEAR] - total[fair - NEAR - side]
+    behind = total[fair + NEAR + 1 + side] - total[fair + NEAR + 1]
+    ratio = power[fair] * side / np.maximum(np.maximum(before, behind), 1e-300)
+    top = int(np.argmax(ratio))
+    # The larger of two sums of squares, at many of its quantiles.
+    usual_side = stats.chi2.ppf(np.sqrt((np.arange(4000) + 0.5) / 4000), 2 * sums * side)
+    chance = float(np.mean(stats.chi2.sf(ratio[top] * usual_side / side, 2 * sums)))
+    return Line(sidak(chance, len(fair)), longest / float(tested[fair[top]]))
 
 
 def _power(

@@ -92,8 +92,8 @@ class Course(Estimated):
     influence: Stack
     rest: Float[np.ndarray, "n"]  # the operating point
     drive: Matrix  # Q, what noise adds to the covariance of the state per unit time
-    noise: Float[np.ndarray, "n"]  # standard deviation of the noise of a measurement
     driven: Stack  # what every unit's noise has added to Q
+    noise: Float[np.ndarray, "m"]  # standard deviation of the noise of every measured column
     left: Float[np.ndarray, "steps n"]  # what nobody could foretell, in units of its scatter
     steps: Steps
     free: float  # degrees of freedom of the scatter
@@ -173,7 +173,7 @@ class Arrow:
         What is below a tenth of the decay rate counts as little, not as orders of magnitude.
         """
         one = self.entropy
-        return one is not None and one.high <= 100 * max(one.low, self.decay / 10)
+        return one is not None and bool(one.high <= 100 * max(one.low, self.decay / 10))
 
 
 def runs(
@@ -260,10 +260,12 @@ def _likely(given: Steps, pieces: Sequence[Stretch], tied: Span, raw: Steps) -> 
     """The most likely loop, from states and times of size one."""
     size = given.now.shape[1]
     centre, scale = given.now.mean(axis=0), given.now.std(axis=0)
-    usual = float(np.median(given.gap))
+    usual, unit = float(np.median(given.gap)), np.exp(np.mean(np.log(scale)))
     mixed, both = np.outer(scale, 1 / scale) / usual, np.outer(scale, scale) / usual
     paths = likelihood.paths(
-        [(one.state - centre) / scale for one in pieces], [one.time / usual for one in pieces]
+        [(one.state - centre) / scale for one in pieces],
+        [one.time / usual for one in pieces],
+        unit * (tied.basis / scale).T if tied.equations else None,
     )
     found = likelihood.fitted(paths, _starts(paths))
     model = likelihood.unpacked(found.numbers[None], size)
@@ -278,8 +280,8 @@ def _likely(given: Steps, pieces: Sequence[Stretch], tied: Span, raw: Steps) -> 
         loops.reshape(-1, size, size) * mixed,
         centre + scale * np.linalg.lstsq(model.loop[0], model.push[0], rcond=1e-12)[0],
         model.drive[0] * both,
-        scale * np.sqrt(model.noise[0]),
         (model.drive[0] - changed.drive) * both,
+        (unit if tied.equations else scale) * np.sqrt(model.noise[0]),
         found.left[paths.there],
         given,
         max(alike * kept, 1.0),
@@ -340,7 +342,10 @@ def _starts(paths: likelihood.Paths) -> list[np.ndarray]:
         misfit = after - known @ fitted.T
         logs = np.log(np.mean(misfit**2, axis=0) / 4 + likelihood.FLOOR)
         drive = np.diag(logs)[np.tril_indices(size)]
-        begun.append(np.concatenate([loop.ravel(), push, drive, logs / 2]))
+        noise = (
+            np.full(paths.mix.shape[1], logs.mean() / 2) if paths.mix.shape[1] > size else logs / 2
+        )
+        begun.append(np.concatenate([loop.ravel(), push, drive, noise]))
     return begun
 
 
