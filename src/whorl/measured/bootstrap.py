@@ -139,7 +139,8 @@ def share(
     even, odd = (noise + noise.swapaxes(1, 2)) / 2, (noise - noise.swapaxes(1, 2)) / 2
     along, beside = np.sum(even * straight, axis=(1, 2)), np.sum(even**2, axis=(1, 2))
     within, across = np.sum(odd * turned, axis=(1, 2)), np.sum(odd**2, axis=(1, 2))
-    across -= within**2  # noise in other planes, which makes the skew part longer
+    # Noise in other planes makes the skew part longer.
+    across = np.maximum(across - within**2, 0.0)
     own = np.sqrt(max(np.sum(fit.skew**2) - np.mean(across), 0.0))
     seen, size, more = fit.skewness, fit.clean, flips @ fit.told(turned)
 

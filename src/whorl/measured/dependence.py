@@ -232,16 +232,21 @@ def _equations(
         kept = np.abs(row) > tol * np.abs(row).max()
         weights = np.where(kept, row / scale, 0.0)
         weights /= weights[np.flatnonzero(kept)[-1]]
-        near = np.abs(weights - np.round(weights)) <= tol * np.maximum(np.abs(weights), 1.0)
-        weights = np.where(near & kept, np.round(weights), weights)
+        weights = np.array([_roundest(float(one), tol * abs(one)) for one in weights])
         equations.append(Equation(weights, _rounded(now, weights)))
     return equations
 
 
 def _rounded(now: Float[np.ndarray, "steps n"], weights: Float[np.ndarray, "n"]) -> float:
-    """What is constant but for noise, with the digits that are known."""
+    """What is constant but for noise, as the roundest number within its error."""
     values = now @ weights
     error = np.std(values) / np.sqrt(len(values)) + 1e-9 * np.abs(now * weights).max()
-    if np.abs(values.mean()) <= 3 * error:
-        return 0.0
-    return float(np.round(values.mean(), int(np.clip(-np.floor(np.log10(error)), -300, 300))))
+    return _roundest(float(values.mean()), 3 * float(error))
+
+
+def _roundest(value: float, error: float) -> float:
+    """The number with the fewest digits that is as near as the error."""
+    if abs(value) <= error:
+        return 0.0 if error else value
+    tried = (float(f"{value:.{digits}g}") for digits in range(1, 16))
+    return next((one for one in tried if abs(one - value) <= error), value)

@@ -47,26 +47,31 @@ PAIRS = 66  # tried one by one; beyond, only neighbours
 class Pair:
     """Two complex eigenvalues, and where they lie beside the cone in units of their scatter."""
 
-    value: complex  # the eigenvalue above the real line
+    value: np.complex128  # the eigenvalue above the real line
     place: Float[np.ndarray, "3"]
     bent: Float[np.ndarray, "3"]  # of the cone, along its axes
+    unit: float  # of rates, in which the cone bends so
     free: float
     p: float  # that the two are real
 
+    def _far(self, rate: float) -> float:
+        """How far the pair is from turning at this rate."""
+        return from_cone(self.place, self.bent, rate / self.unit)
+
     def _p(self, rate: float) -> float:
         """The p-value of "the pair turns at this rate"."""
-        return float(stats.t.sf(from_cone(self.place, self.bent, rate), self.free))
+        return float(stats.t.sf(self._far(rate), self.free))
 
     def rates(self, level: float, tried: int) -> tuple[float, float]:
         """The rotation rates that are not rejected, where `tried` pairs are looked at."""
         limit = sidak(level, 1 / tried)
-        whole = from_cone(self.place, self.bent)
+        whole = self._far(0.0)
         usual = float(stats.t.isf(limit, self.free))
 
         def lower(rate: float) -> float:
             """The share of the level that lies on the side of larger estimates."""
             side = np.sign(self.value.imag - rate)
-            apart = whole - side * from_cone(self.place, self.bent, rate)
+            apart = whole - side * self._far(rate)
             seen = (float(stats.t.cdf(apart - usual, self.free)) - limit) / (1 - limit)
             return limit + (level / 2 - limit) * max(seen, 0.0)
 
@@ -106,12 +111,12 @@ def turning(loop: Matrix, influence: Stack, free: float) -> Turning:
     left = np.linalg.pinv(right)
     pairs = []
     for at in np.flatnonzero(np.imag(values) > 0).tolist():
-        place, bent = _inside(loop, influence, right, left, at)
+        place, bent, unit = _inside(loop, influence, right, left, at)
         lone = np.flatnonzero(np.imag(values) == 0).tolist()
         frames = (np.linalg.qr(_frame(right, at, other))[0] for other in lone)
         threes = [_three(loop, influence, frame, free) for frame in frames]
         p = max([float(stats.t.sf(from_cone(place, bent), free)), *threes])
-        pairs.append(Pair(complex(values[at]), place, bent, free, p))
+        pairs.append(Pair(values[at], place, bent, unit, free, p))
     if pairs:
         # The smallest of several p-values needs Sidak's price.
         smallest = min(pair.p for pair in pairs)
@@ -125,13 +130,14 @@ def turning(loop: Matrix, influence: Stack, free: float) -> Turning:
     away = []
     for one, other in tried:
         frame = np.real(right[:, [one, other]])
-        away.append(from_cone(*_placed(loop, influence, frame, np.real(left[[one, other]]))))
+        place, bent, _ = _placed(loop, influence, frame, np.real(left[[one, other]]))
+        away.append(from_cone(place, bent))
     return Turning(1.0, float(stats.t.sf(min(away), free)) if away else 1.0)
 
 
 def _inside(
     loop: Matrix, influence: Stack, right: np.ndarray, left: np.ndarray, at: int
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, float]:
     frame = np.stack([np.real(right[:, at]), np.imag(right[:, at])], axis=1)
     dual = np.stack([np.real(left[at]), np.imag(left[at])])
     return _placed(loop, influence, frame, np.linalg.solve(dual @ frame, dual))
@@ -142,19 +148,23 @@ def _placed(
     influence: Stack,
     frame: Float[np.ndarray, "n 2"],
     dual: Float[np.ndarray, "2 n"],
-) -> tuple[Float[np.ndarray, "3"], Float[np.ndarray, "3"]]:
-    """Where a pair lies, in units of its scatter along the axes of its cone, and how that bends."""
+) -> tuple[Float[np.ndarray, "3"], Float[np.ndarray, "3"], float]:
+    """Where a pair lies, in units of its scatter along the axes of its cone, and how that bends.
+
+    The last number is the unit of rotation rates on that cone.
+    """
     place = _cone(dual @ loop @ frame)
     moved = _cone(dual @ influence @ frame)
     scatter = moved.T @ moved
     # A direction without scatter is known exactly, up to round-off.
     size = np.trace(scatter) + 1e-24 * np.sum(place**2)
     if not size:
-        return np.zeros(3), np.sort(np.diag(FORM))
-    values, vectors = np.linalg.eigh(scatter + 1e-12 * size * np.eye(3))
+        return np.zeros(3), np.sort(np.diag(FORM)), 1.0
+    unit = float(np.sqrt(size))
+    values, vectors = np.linalg.eigh(scatter / size + 1e-12 * np.eye(3))
     root = (vectors * np.sqrt(values)) @ vectors.T
     bent, axes = np.linalg.eigh(root @ FORM @ root)
-    return axes.T @ np.linalg.solve(root, place), bent
+    return axes.T @ np.linalg.solve(root, place / unit), bent, unit
 
 
 def _frame(right: np.ndarray, at: int, other: int) -> Float[np.ndarray, "n 3"]:
@@ -220,13 +230,16 @@ def from_cone(
     It is the cone where the rate is zero. Coordinates are along its axes.
     """
     inside = float(np.sum(bent * place**2)) < -(rate**2)
-    # The closest point is y / (1 + mu bent), with mu where the sum has that value.
-    low, high = (-1.0 / bent[-1], 0.0) if inside else (0.0, -1.0 / bent[0])
+    # The closest point is y / (1 + mu bent), with mu where the sum has that value. Of what is
+    # divided by, the part along the axis that vanishes first is told exactly: it may be tiny.
+    ratio = bent / bent[-1 if inside else 0]
+    place = np.where(place == 0, 1e-20 * np.abs(place).max(), place)
+    low, high = 0.0, 1.0
     for _ in range(80):
         middle = (low + high) / 2
-        above = np.sum(bent * (place / (1 + middle * bent)) ** 2) > -(rate**2)
-        low, high = (middle, high) if above else (low, middle)
-    closest = place / (1 + (low + high) / 2 * bent)
+        above = np.sum(bent * (place / (1 - ratio + middle * ratio)) ** 2) > -(rate**2)
+        low, high = (middle, high) if above == inside else (low, middle)
+    closest = place / (1 - ratio + (low + high) / 2 * ratio)
     return float(np.linalg.norm(place - closest))
 
 
