@@ -35,7 +35,7 @@ REPLICATES = 999
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate and the range that 95 of 100 such experiments would put around the truth.
+    """An estimate and the range that holds the truth in 95 of 100 experiments, or at another level.
 
     Examples:
         >>> from whorl import measured

@@ -39,14 +39,15 @@ EACH = 4  # pictures on a sheet of paper
 FOOT = (
     "Method: weighted least squares on the zero-sum directions, with an offset; that the loop is "
     "symmetric is tested with random signs of independent units, that its eigenvalues are real by "
-    "the distance of their discriminants from zero; intervals are for 95 of 100 experiments. It "
+    "the distance of their discriminants from zero; intervals have the level of the tests. It "
     "assumes that what was applied is known and that the loop did not change meanwhile."
 )
 FOOT_SERIES = (
     "Method: the most likely linear loop with noise in the state and in its measurement, at the "
     "times of the samples; that it is symmetric is tested with random signs of neighbouring steps, "
-    "that its eigenvalues are real by the distance of their discriminants from zero; intervals are "
-    "for 95 of 100 experiments. It assumes that the loop did not change meanwhile."
+    "that its eigenvalues are real by the distance of their discriminants from zero; intervals "
+    "have the level of the tests. It assumes that the loop did not change meanwhile, and that nothing "
+    "but white noise drives the states."
 )
 
 

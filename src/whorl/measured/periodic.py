@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy import stats
 
 from whorl.measured.estimate import sidak
@@ -38,34 +38,47 @@ class Line:
         return self.p <= LEVEL
 
 
-def line(
-    left: Sequence[Float[np.ndarray, "steps n"]], times: Sequence[Float[np.ndarray, "steps"]]
-) -> Line:
+def line(left: Sequence[Float[np.ndarray, "_ n"]], times: Sequence[Float[np.ndarray, "_"]]) -> Line:
     """Test for a line in what is left over of some runs, at the times of its steps."""
     usual = float(np.median(np.concatenate([np.diff(own) for own in times])))
     longest = float(max(own[-1] - own[0] for own in times)) + usual
-    tested = np.arange(1, int(longest / usual / 2))
-    side = int(np.clip(len(tested) // 8, *SIDE))
-    fair = tested[max(LEAST - 1, side + NEAR) : len(tested) - side - NEAR] - 1
+    many = int(longest / usual / 2) - 1  # frequencies below half a cycle per step
+    fair = np.arange(LEAST, many - NEAR)
     if not len(fair):
         return Line(1.0, np.nan)
-    power, sums = np.zeros(len(tested)), 0
+    power, sums = np.zeros(many + 1), 0
     for own, when in zip(left, times, strict=True):
         if when[-1] - when[0] + usual > longest * SHORT:
-            power += _power(own - own.mean(axis=0), (when - when[0]) / usual, longest / usual)[
-                tested
-            ]
+            away = own - own.mean(axis=0)
+            power += _power(away, (when - when[0]) / usual, longest / usual)[: many + 1]
             sums += own.shape[1]
     # Of neighbours on both sides the stronger ones: a slope in the spectrum is not a line.
-    total = np.concatenate([[0.0], np.cumsum(power)])
-    before = total[fair - NEAR] - total[fair - NEAR - side]
-    behind = total[fair + NEAR + 1 + side] - total[fair + NEAR + 1]
-    ratio = power[fair] * side / np.maximum(np.maximum(before, behind), 1e-300)
-    top = int(np.argmax(ratio))
-    # The larger of two sums of squares, at many of its quantiles.
-    usual_side = stats.chi2.ppf(np.sqrt((np.arange(4000) + 0.5) / 4000), 2 * sums * side)
-    chance = float(np.mean(stats.chi2.sf(ratio[top] * usual_side / side, 2 * sums)))
-    return Line(sidak(chance, len(fair)), longest / float(tested[fair[top]]))
+    side = int(np.clip(many // 8, *SIDE))
+    total = np.concatenate([[0.0, 0.0], np.cumsum(power[1:])])  # before every frequency
+    first, last = np.maximum(fair - NEAR - side, 1), np.minimum(fair + NEAR + side, many)
+    counts = np.stack([fair - NEAR - first, last - fair - NEAR], axis=1)
+    sides = np.stack(
+        [total[fair - NEAR] - total[first], total[last + 1] - total[fair + NEAR + 1]], 1
+    )
+    ratio = power[fair] / np.maximum((sides / counts).max(axis=1), 1e-300)
+    chance = np.ones(len(fair))
+    for count in np.unique(counts, axis=0):
+        own = (counts == count).all(axis=1)
+        chance[own] = _chance(ratio[own], 2 * sums, 2 * sums * count)
+    top = int(np.argmin(chance))
+    return Line(sidak(float(chance[top]), len(fair)), longest / float(fair[top]))
+
+
+def _chance(
+    ratio: Float[np.ndarray, "some"], own: int, sides: Int[np.ndarray, "2"]
+) -> Float[np.ndarray, "some"]:
+    """How often white noise exceeds so many times the stronger of two means beside it."""
+    grid = np.geomspace(1e-3, 30.0, 4000)
+    below = stats.chi2.cdf(grid[:, None] * sides, sides).prod(axis=1)
+    usual = np.interp((np.arange(1000) + 0.5) / 1000, below, grid)
+    most = ratio.max()  # the smallest chance; of the others only the order matters
+    top = np.mean(stats.chi2.sf(own * most * usual, own))
+    return np.where(ratio == most, top, 1.0)
 
 
 def _power(

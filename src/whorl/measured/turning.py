@@ -82,7 +82,9 @@ class Pair:
         far = 2 * rate
         while far < 1e6 * rate and self._p(far) > level - lower(far):
             far *= 2
-        return low, crossing(lambda tried: self._p(tried) <= level - lower(tried), rate, far)
+        return float(low), float(
+            crossing(lambda tried: self._p(tried) <= level - lower(tried), rate, far)
+        )
 
 
 @dataclass(frozen=True)
