@@ -82,12 +82,12 @@ def alarms(shape, *, many, uneven=False, tail=None, colour=0.0):
     ids=str,
 )
 def test_the_level_of_the_line_is_the_stated_one(shape, options):
-    share = alarms(shape, many=400, **options)
-    assert share <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 400)
+    share = alarms(shape, many=200, **options)
+    assert share <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 200)
 
 
 def test_the_level_is_reached_for_even_white_noise():
-    assert alarms((200,) * 4, many=600) >= 0.05 - 3 * np.sqrt(0.05 * 0.95 / 600)
+    assert alarms((200,) * 4, many=300) >= 0.05 - 3 * np.sqrt(0.05 * 0.95 / 300)
 
 
 def test_a_line_is_found_where_it_is_one():

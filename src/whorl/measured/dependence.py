@@ -44,13 +44,13 @@ class Equation:
         if self.conserved:
             outputs = all(name.startswith("output") for name in names)
             return f"the {'outputs' if outputs else 'states'} sum to {self.constant:.6g}"
-        own = np.flatnonzero(self.weights)
+        own = np.flatnonzero(self.weights).tolist()
         if len(own) > 1 and (self.weights[own] == 1).all():
             return f"{_listed([names[at] for at in own])} sum to {self.constant:.6g}"
         last = own[-1]
         if len(own) == 1:
             return f"{names[last]} stays at {self.constant:.6g}"
-        terms = [(-self.weights[at], f" {names[at]}") for at in own[:-1]]
+        terms = [(-float(self.weights[at]), f" {names[at]}") for at in own[:-1]]
         terms += [(self.constant, "")] * bool(self.constant)
         text = "".join(
             f" {'-' if value < 0 else '+'} {_factor(abs(value), name)}" for value, name in terms

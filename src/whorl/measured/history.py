@@ -377,7 +377,7 @@ def headline(history: History) -> str:
     if len(history.phases) > 1:
         said = ", ".join(f"{phase.name}: {phase.verdict}" for phase in history.phases)
         return f"This learner in each phase: {said}."
-    phase = history.phases[0]
+    phase = next(iter(history.phases))
     rate = phase.intervals.rotation
     if not history.can_turn:
         return "This learner cannot turn: its states leave one direction, and it takes two to turn."

@@ -10,9 +10,10 @@ smallest p-value of all frequencies pays Sidak's price. A signal of fewer than t
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from scipy import stats
 
 from whorl.measured.estimate import sidak
@@ -64,21 +65,30 @@ def line(left: Sequence[Float[np.ndarray, "_ n"]], times: Sequence[Float[np.ndar
     chance = np.ones(len(fair))
     for count in np.unique(counts, axis=0):
         own = (counts == count).all(axis=1)
-        chance[own] = _chance(ratio[own], 2 * sums, 2 * sums * count)
+        free = 2 * sums * count
+        chance[own] = _chance(ratio[own], 2 * sums, (int(free[0]), int(free[1])))
     top = int(np.argmin(chance))
     return Line(sidak(float(chance[top]), len(fair)), longest / float(fair[top]))
 
 
 def _chance(
-    ratio: Float[np.ndarray, "some"], own: int, sides: Int[np.ndarray, "2"]
+    ratio: Float[np.ndarray, "some"], own: int, sides: tuple[int, int]
 ) -> Float[np.ndarray, "some"]:
-    """How often white noise exceeds so many times the stronger of two means beside it."""
-    grid = np.geomspace(1e-3, 30.0, 4000)
-    below = stats.chi2.cdf(grid[:, None] * sides, sides).prod(axis=1)
-    usual = np.interp((np.arange(1000) + 0.5) / 1000, below, grid)
-    most = ratio.max()  # the smallest chance; of the others only the order matters
-    top = np.mean(stats.chi2.sf(own * most * usual, own))
+    """How often white noise exceeds so many times the stronger of two means beside it.
+
+    Of ratios with the same neighbours only the largest counts.
+    """
+    most = ratio.max()
+    top = np.mean(stats.chi2.sf(own * most * _stronger(*sides), own))
     return np.where(ratio == most, top, 1.0)
+
+
+@lru_cache(maxsize=64)
+def _stronger(one: int, other: int) -> Float[np.ndarray, "quantiles"]:
+    """Quantiles of the larger of two means of squares, with so many degrees of freedom."""
+    grid, sides = np.geomspace(1e-3, 30.0, 4000), np.array([one, other])
+    below = stats.chi2.cdf(grid[:, None] * sides, sides).prod(axis=1)
+    return np.interp((np.arange(1000) + 0.5) / 1000, below, grid)
 
 
 def _power(
