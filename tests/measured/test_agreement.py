@@ -25,7 +25,7 @@ def tables(numbers):
         size, basis = outputs - 1, tangent_basis(outputs)
         loop = np.eye(size)
         if number % 4 == 1:
-            loop = loop + 0.4 * np.diag(rng.standard_normal(size))
+            loop = np.diag(1.0 + np.arange(size)) + 0.8 * np.triu(np.ones((size, size)), 1)
         if number % 4 >= 2:
             turn = rng.standard_normal((size, size))
             loop = loop + rng.uniform(0.05, 0.6) * (turn - (number % 4 == 2) * turn.T)
