@@ -152,6 +152,8 @@ class Dynamics:
 
         None where there is none, as far as can be told.
         """
+        if any(self.turning(cluster) for cluster in self.clusters):
+            return None  # real parts of complex eigenvectors are no basis, or a nearly singular one
         columns, shared, start = [], [], 0
         for cluster in self.clusters:
             basis = self._real_basis(cluster)
