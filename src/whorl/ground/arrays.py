@@ -79,7 +79,7 @@ class _Column:
 
     def _pack(self) -> None:
         try:
-            self._packed.append(pa.array(self._values, pa.float64() if not self.rows else None))
+            self._packed += [pa.array(self._values)] if self._values else []
         except UnicodeEncodeError:
             self.wrong = TableError("every text must be Unicode, but one is not", column=self.name)
         self._values = []
@@ -89,7 +89,9 @@ class _Column:
         self._pack()
         if self.wrong:
             raise self.wrong
-        kinds = {part.type for part in self._packed if len(part)}
+        if not self._packed:
+            return pa.nulls(rows, pa.float64())
+        kinds = {part.type for part in self._packed}
         parts = [part.cast(pa.float64()) if len(kinds) > 1 else part for part in self._packed]
         values = pa.concat_arrays(parts)
         places = np.full(rows, -1)
@@ -110,14 +112,14 @@ def from_json(content: bytes, clock: Clock) -> Held:
             for name, value in _object(line, number, clock.shown):
                 if name not in columns:
                     columns[name] = _Column(name)
+                    if len(columns) > COLUMNS:
+                        raise ValueError(
+                            f"{clock.shown}, line {number}: the table must have at most {COLUMNS} "
+                            "columns, but it has more"
+                        )
                 if value is not None:
                     columns[name].add(len(lines), value)
             lines.append(number)
-        if len(columns) > COLUMNS:
-            raise ValueError(
-                f"{clock.shown}, line {number}: the table must have at most {COLUMNS} columns, but "
-                "it has more"
-            )
     types = {bool: "bool", float: "double", str: "string"}
     made = {
         name: (types.get(column.kind, "double"), partial(column.whole, len(lines)))

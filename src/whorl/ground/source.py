@@ -11,6 +11,7 @@ import re
 import sys
 import time
 import zlib
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -131,24 +132,30 @@ def plain(content: bytes) -> bytes:
                 "the file must be text, but it begins as UTF-16 and does not go on so"
             ) from wrong
     elif not _is_utf8(content):
-        pieces = (content[at : at + PIECE] for at in range(0, len(content), PIECE))
-        content = b"".join(one.decode("latin-1").translate(WINDOWS).encode() for one in pieces)
+        content = b"".join(
+            part.decode("latin-1").translate(WINDOWS).encode() for part in _lines(content)
+        )
     content = content.removeprefix(codecs.BOM_UTF8)
     if SEPARATOR.match(content) or COMMENT.match(content) or b"\n#" in content:
-        content = COMMENT.sub(b"", SEPARATOR.sub(b"", content, count=1))
+        content = SEPARATOR.sub(b"", content, count=1)
+        content = b"".join(COMMENT.sub(b"", part) for part in _lines(content))
     return content
+
+
+def _lines(content: bytes) -> Iterator[bytes]:
+    """Whole lines, about a megabyte at a time."""
+    file = io.BytesIO(content)
+    while part := file.read(PIECE):
+        yield part + file.readline()
 
 
 def _is_utf8(content: bytes) -> bool:
     """Whether it is. What is not text at all is left to the reader of the table."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
     try:
-        for at in range(0, len(content), PIECE):
-            part = content[at : at + PIECE]
+        for part in _lines(content):
             if part.translate(None, TEXT):
                 return True
-            decoder.decode(part)
-        decoder.decode(b"", final=True)
+            part.decode()
     except UnicodeDecodeError:
         return False
     return True

@@ -71,12 +71,12 @@ class Table:
         """Names as the caller writes them, and as the user asks for them."""
         assert self._form is not None
         found = self._form.names
-        most = max(map(len, found), default=0)
-        if not 1 <= len(found) <= COLUMNS or most > NAME:
+        if not 1 <= len(found) <= COLUMNS:
+            rule = f"at most {COLUMNS} columns" if found else "at least one column"
+            raise TableError(f"the table must have {rule}, but it has {len(found)}", row=-1)
+        if (longest := max(map(len, found))) > NAME:
             raise TableError(
-                f"the table must have at most {COLUMNS} columns, but it has {len(found)}"
-                if most <= NAME and found
-                else f"names of columns must have 1 to {NAME} characters, but one has {most}",
+                f"names of columns must have at most {NAME} characters, but one has {longest}",
                 row=-1,
             )
         if units:

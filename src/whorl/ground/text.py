@@ -152,7 +152,11 @@ class Text:
                 )
             cells = self._cells(line)
             if cells is None:
-                return TableError("the line must be CSV text in UTF-8, but it is not", row=row)
+                return TableError(
+                    f"the line must be CSV text in UTF-8 with cells of at most "
+                    f"{csv.field_size_limit()} characters, but it is not",
+                    row=row,
+                )
             if len(cells) != len(self.names):
                 return TableError(
                     f"the line must have {len(self.names)} values, one for each column, but it has "
