@@ -4,13 +4,13 @@ A file of text, standard input and whatever gzip holds are read into memory: no 
 written to a disk, so that none is left behind when the process is killed.
 """
 
-import codecs
 import gzip
 import io
 import re
 import sys
 import time
 import zlib
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -124,7 +124,7 @@ def _gunzip(content: bytes, clock: Clock) -> bytes:
 
 def plain(content: bytes) -> bytes:
     """Text in UTF-8 with as many lines, without comments and byte-order marks."""
-    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+    if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         try:
             content = content.decode("utf-16").encode()
         except UnicodeDecodeError as wrong:
@@ -135,7 +135,7 @@ def plain(content: bytes) -> bytes:
         content = b"".join(
             part.decode("latin-1").translate(WINDOWS).encode() for part in _lines(content)
         )
-    content = content.removeprefix(codecs.BOM_UTF8)
+    content = content.removeprefix(BOM_UTF8)
     if SEPARATOR.match(content) or COMMENT.match(content) or b"\n#" in content:
         content = SEPARATOR.sub(b"", content, count=1)
         content = b"".join(COMMENT.sub(b"", part) for part in _lines(content))

@@ -226,7 +226,7 @@ def _opened(path: Path, shown: str) -> Form:
         return Parquet(content, clock)
     if content.startswith(b"PK\x03\x04"):
         return from_archive(content, shown)
-    if content.startswith(b"{"):
+    if content[: source.PIECE].lstrip(source.BOM_UTF8 + b" \t\r\n").startswith(b"{"):
         return from_json(content, clock)
     return Text(content, clock)
 
