@@ -25,7 +25,8 @@ LABEL = 200  # bytes of a label
 NAME = 1000  # characters of the name of a column
 SECONDS = 2.0  # of processor time that reading may take,
 RATE = 1 << 20  # and one more for so many bytes of the file
-MEMORY = 1 << 30  # bytes of address space of the process that reads Parquet
+MEMORY = 1 << 30  # bytes of address space of a process that reads a file,
+GROWTH = 12  # and so many more for every byte of the file
 
 PIECE = 1 << 20
 GZIP, PARQUET = b"\x1f\x8b", b"PAR1"
@@ -50,7 +51,7 @@ class Clock:
     """The processor time that reading one file may take, which grows with its size."""
 
     def __init__(self, shown: str, size: int) -> None:
-        self.shown, self.seconds = shown, SECONDS + size / RATE
+        self.shown, self.size, self.seconds = shown, size, SECONDS + size / RATE
         self._end = time.thread_time() + self.seconds
 
     def check(self) -> None:

@@ -15,13 +15,12 @@ import pyarrow.compute
 
 from whorl._check import plain
 from whorl.ground import source
-from whorl.ground.arrays import Held, from_archive, from_json
-from whorl.ground.parquet import Parquet
+from whorl.ground.foreign import Foreign
 from whorl.ground.source import COLUMNS, LABEL, NAME, NUMBERS, PARQUET, ROWS, TableError
 from whorl.ground.text import UNNAMED, Text
 
 NUMERIC = ("double", "float", "halffloat", "int", "uint")
-Form = Text | Held | Parquet  # each has names, types, pieces and the place of a row
+Form = Text | Foreign  # each has names, types, pieces and the place of a row
 NESTED = ("list", "large_list", "fixed_size_list", "struct", "map", "extension")
 
 
@@ -123,11 +122,8 @@ class Table:
         if isinstance(self._form, Text):
             texts = self._form.texts()
             return {name for name in self.names if self._inside[name] in texts}
-        return {name for name in self.names if not self._type(name).startswith(NUMERIC)}
-
-    def _type(self, name: str) -> str:
-        assert self._form is not None
-        return (self._form.types or {}).get(self._inside[name], "")
+        types = self._form.types
+        return {name for name in self.names if not types[self._inside[name]].startswith(NUMERIC)}
 
     def columns(self, numbers: Sequence[str], labels: Sequence[str]) -> dict[str, np.ndarray]:
         """Columns of numbers, and of labels as texts.
@@ -166,20 +162,18 @@ class Table:
         except (pa.ArrowException, UnicodeError) as problem:
             raise TableError("every column must be readable, but one is not") from problem
         self.rows = np.concatenate([np.zeros(0, dtype=int), *kept])
-        return {name: np.concatenate([np.zeros(0), *values]) for name, values in parts.items()}
+        return {name: np.concatenate([np.zeros(0), *parts.pop(name)]) for name in [*parts]}
 
     def _check_types(self, numbers: Sequence[str], labels: Sequence[str]) -> None:
-        assert self._form is not None
-        if self._form.types is None:
+        if not isinstance(self._form, Foreign):
             return
         for name in (*numbers, *labels):
-            kind = self._type(name)
-            if name in numbers and not kind.startswith(NUMERIC):
+            kind = self._form.types[self._inside[name]]
+            what = "names" if kind.startswith(NESTED) and name in labels else "numbers"
+            if what == "names" or (name in numbers and not kind.startswith(NUMERIC)):
                 raise TableError(
-                    f"the column must hold numbers, but its type is {kind}", column=name
+                    f"the column must hold {what}, but its type is {kind}", column=name
                 )
-            if kind.startswith(NESTED):
-                raise TableError(f"the column must hold names, but its type is {kind}", column=name)
 
     def _numbers(self, column: pa.Array, name: str, rows: np.ndarray) -> np.ndarray:
         """A column as numbers, with NaN where one is missing."""
@@ -187,25 +181,15 @@ class Table:
         fine = np.isfinite(values)
         if fine.all():
             return values
+        missing = "every value must be a number, but it is missing"
         bad = ~fine if self.strict else np.isinf(values)
         if bad.any():
             at = int(np.argmax(bad))
-            if column[at].as_py() is None:
-                raise TableError(
-                    "every value must be a number, but it is missing",
-                    row=int(rows[at]),
-                    column=name,
-                )
-            raise TableError(
-                f"every value must be a finite number, but it is {values[at]}",
-                row=int(rows[at]),
-                column=name,
-            )
-        if self._gap is None:
-            row = int(rows[np.argmin(fine)])
-            self._gap = TableError(
-                "every value must be a number, but it is missing", row=row, column=name
-            )
+            finite = f"every value must be a finite number, but it is {values[at]}"
+            said = missing if column[at].as_py() is None else finite
+            raise TableError(said, row=int(rows[at]), column=name)
+        gap = TableError(missing, row=int(rows[np.argmin(fine)]), column=name)
+        self._gap = self._gap or gap
         return values
 
     def _there(self, numbers: Mapping[str, np.ndarray], rows: np.ndarray) -> np.ndarray:
@@ -220,14 +204,12 @@ class Table:
 def _opened(path: Path, shown: str) -> Form:
     """A file in the reader of its kind, which its first bytes tell."""
     if source.is_parquet(path):
-        return Parquet(path, source.Clock(shown, path.stat().st_size))
+        return Foreign("parquet", path, source.Clock(shown, path.stat().st_size))
     content, clock = source.unpacked(path, shown)
-    if content.startswith(PARQUET):
-        return Parquet(content, clock)
-    if content.startswith(b"PK\x03\x04"):
-        return from_archive(content, shown)
-    if content[: source.PIECE].lstrip(source.BOM_UTF8 + b" \t\r\n").startswith(b"{"):
-        return from_json(content, clock)
+    start = content[: source.PIECE].lstrip(source.BOM_UTF8 + b" \t\r\n")[:4]
+    for sign, kind in ((PARQUET, "parquet"), (b"PK\x03\x04", "npz"), (b"{", "json")):
+        if start.startswith(sign):
+            return Foreign(kind, content, clock)
     return Text(content, clock)
 
 

@@ -22,8 +22,6 @@ MISSING = ("", "NA", "N/A", "nan", "NaN", "NAN", "null", "None", "-")  # a value
 class Text:
     """A table as text: a line of names, and a line for every row."""
 
-    types: Mapping[str, str] | None = None  # text does not say what it holds
-
     def __init__(self, content: bytes, clock: Clock) -> None:
         self._content, self._clock = plain(content), clock
         start = re.search(rb"\S", self._content)

@@ -1,6 +1,8 @@
-"""Parquet, read in a process of its own: a damaged file may abort Arrow."""
+"""Parquet, JSON lines and NumPy archives, read in a process of their own with limits."""
 
 import contextlib
+import io
+import itertools
 import json
 import signal
 import subprocess  # nosec B404 # starts this interpreter only
@@ -13,23 +15,25 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from whorl._child import environment, python_command
-from whorl.ground.source import MEMORY, ROWS, Clock, TableError
+from whorl.ground.source import COLUMNS, GROWTH, MEMORY, ROWS, Clock, TableError
 
-CHILD = Path(__file__).with_name("parquet_child.py")
+CHILD = Path(__file__).with_name("foreign_child.py")
 SINGLE = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # threads take address space
 
 
-class Parquet:
-    """A Parquet file, given by its path or by its bytes."""
+class Foreign:
+    """A file of a kind, "parquet", "json" or "npz", given by its path or by its bytes."""
 
-    def __init__(self, given: Path | bytes, clock: Clock) -> None:
+    def __init__(self, kind: str, given: Path | bytes, clock: Clock) -> None:
         self._clock = clock
-        content, path = (given, "") if isinstance(given, bytes) else (b"", str(given))
-        limits = [str(int(clock.seconds)), str(MEMORY), str(len(content))]
+        self._content, path = (given, "") if isinstance(given, bytes) else (b"", str(given))
+        self._memory = MEMORY + GROWTH * clock.size
+        limits = int(clock.seconds), self._memory, COLUMNS, len(self._content)
+        self._lines = kind == "json"
         # In a session of its own it does not hear Ctrl-C. It ends when its input does, which is
         # when this process ends, in whatever way.
         self._child = subprocess.Popen(  # nosec B603 # this interpreter and nothing from outside
-            python_command(str(CHILD), *limits, path),
+            python_command(str(CHILD), kind, path, *map(str, limits)),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -37,12 +41,12 @@ class Parquet:
             start_new_session=True,
         )
         weakref.finalize(self, _end, self._child)
-        self._send(content)
+        self._send(self._content)
         said, _ = self._heard()
         if said["rows"] > ROWS:
             raise TableError(f"the table must have at most {ROWS} rows, but it has {said['rows']}")
-        self.names: list[str] = said["names"]
-        self.types: dict[str, str] = dict(zip(self.names, said["types"], strict=True))
+        self.names: list[str] = [name for name, _ in said["types"]]
+        self.types: dict[str, str] = dict(said["types"])
 
     def pieces(
         self, numbers: Sequence[str], labels: Sequence[str]
@@ -55,7 +59,10 @@ class Parquet:
 
     def place(self, row: int) -> str:
         """Where a row stands in the file."""
-        return f"row {row + 1}"
+        if not self._lines:
+            return f"row {row + 1}"
+        lines = (number for number, line in enumerate(io.BytesIO(self._content), 1) if line.strip())
+        return f"line {next(itertools.islice(lines, row, None))}"
 
     def _send(self, content: bytes) -> None:
         assert self._child.stdin is not None
@@ -73,10 +80,11 @@ class Parquet:
             raise self._ended()
         if "memory" in said:
             raise TableError(
-                f"the file must be read with at most {MEMORY} bytes of memory, but it takes more"
+                f"the file must be read with at most {self._memory} bytes of memory, but it takes "
+                "more"
             )
         if "wrong" in said:
-            raise TableError(said["wrong"])
+            raise TableError(said["wrong"], row=said.get("row"), column=said.get("column"))
         return said, data
 
     def _ended(self) -> TableError | MemoryError:
@@ -88,8 +96,8 @@ class Parquet:
                 "are, but it takes longer"
             )
         if code > 0 or code == -9:  # it could not start, or the system ended it
-            return MemoryError("the process that reads Parquet has too little")
-        return TableError("the file must be a whole Parquet file, but a part of it is damaged")
+            return MemoryError("the process that reads the file has too little")
+        return TableError("the file must be whole, but a part of it is damaged")
 
 
 def _end(child: "subprocess.Popen[bytes]") -> None:
