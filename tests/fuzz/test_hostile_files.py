@@ -71,8 +71,18 @@ def test_a_file_that_aborts_arrow_does_not_end_the_command(tmp_path):
     path.write_bytes(hostile.FILES["Parquet that aborts Arrow"]())
     command = [sys.executable, "-P", "-m", "whorl", "certify", str(path)]
     answer = subprocess.run(command, capture_output=True, text=True, check=False)
-    said = f"whorl: {path}: the file must be whole, but a part of it is damaged\n"
+    said = f"whorl: {path}: the file must be a whole Parquet file, but a part of it is damaged\n"
     assert (answer.returncode, answer.stdout, answer.stderr) == (2, "", said)
+
+
+@pytest.mark.parametrize("signal_", [signal.SIGABRT, signal.SIGSEGV])
+def test_a_reader_that_a_file_ends_is_a_refusal_of_the_file(signal_, tmp_path):
+    path = tmp_path / "mine"
+    path.write_bytes(tables.parquet(tables.sound()))
+    table = Table(path)
+    table._form._child.send_signal(signal_)
+    with pytest.raises(ValueError, match="must be whole, but a part of it is damaged"):
+        table.columns(["residual_1"], [])
 
 
 @pytest.mark.parametrize("kind", ["parquet", "npz", "gzip", "packed parquet"])

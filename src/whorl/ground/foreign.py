@@ -74,7 +74,7 @@ class Foreign:
         """What the child says next."""
         assert self._child.stdout is not None
         line = self._child.stdout.readline()
-        said = json.loads(line) if line.endswith(b"\n") else {"bytes": 1}
+        said: dict[str, Any] = json.loads(line) if line.endswith(b"\n") else {"bytes": 1}
         data = self._child.stdout.read(said["bytes"])
         if len(data) < said["bytes"]:
             raise self._ended()
@@ -84,7 +84,8 @@ class Foreign:
                 "more"
             )
         if "wrong" in said:
-            raise TableError(said["wrong"], row=said.get("row"), column=said.get("column"))
+            sentence, row, column = [*said["wrong"], None, None][:3]
+            raise TableError(sentence, row=row, column=column)
         return said, data
 
     def _ended(self) -> TableError | MemoryError:

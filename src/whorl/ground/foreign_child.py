@@ -220,10 +220,9 @@ def answer(out: Any, kind: str, source: Any, most: int) -> None:
         say(out, {"memory": True})
     except WrongError as wrong:
         memory = isinstance(wrong.__cause__, MemoryError)
-        said = dict(zip(("wrong", "row", "column"), wrong.args, strict=False))
-        say(out, {"memory": True} if memory else said)
+        say(out, {"memory": True} if memory else {"wrong": wrong.args})
     except Exception:  # such as half a character in a text of JSON
-        say(out, {"wrong": "every value must be readable, but one is not"})
+        say(out, {"wrong": ["every value must be readable, but one is not"]})
 
 
 def main() -> None:
