@@ -16,8 +16,7 @@ import pytest
 import whorl_cli
 from study.small import made, small, text
 from whorl.explorer import tables as drawn
-from whorl.ground import reader, store
-from whorl.ground import tables as reading
+from whorl.ground import reader, source, store
 from whorl.measured import intake
 from whorl.study import cost, kinds, run
 from whorl_cli import _memory
@@ -277,14 +276,21 @@ def test_the_security_page_states_every_limit():
         cost.ROWS,
         cost.DRAWS,
         cost.FORESEEN,
-        reading.LONGEST,
-        reading.COLUMNS,
-        reading.UNPACKED,
+        source.BYTES,
+        source.HELD,
+        source.ROWS,
+        source.COLUMNS,
+        source.NUMBERS,
+        source.LONGEST,
+        source.RATE,
+        source.MEMORY,
     ]
     limits += [intake.LOOPS, intake.HELD, drawn.ROWS, drawn.CELLS]
     assert [limit for limit in limits if f"{limit:,}".replace(",", " ") not in page] == []
     for words in (
-        f"{reading.LABEL} bytes",
+        f"{source.LABEL} bytes",
+        f"{source.NAME} characters",
+        f"{source.SECONDS:g} s of processor time",
         f"{intake.DIRECTIONS} directions",
         f"{drawn.COLUMNS} columns",
         f"{drawn.JUDGED} outputs",

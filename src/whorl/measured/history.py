@@ -16,7 +16,8 @@ import numpy as np
 
 from whorl import _check
 from whorl._show import Shown
-from whorl.ground.tables import Table, TableError
+from whorl.ground.source import TableError
+from whorl.ground.tables import Table
 from whorl.measured import series, words
 from whorl.measured.bootstrap import Interval, Intervals, intervals
 from whorl.measured.layout import called
@@ -275,12 +276,9 @@ def read_series(
             )
         wanted = ["time", *(name for _, name in columns)]
         labels = [name for name in ("run", "phase") if name in table.names]
-        batches = list(table.batches(wanted, labels))
-        if not batches:
-            raise TableError("the table must have samples, but it has none", row=0)
-        given = {
-            name: np.concatenate([b.columns[name] for b in batches]) for name in (*wanted, *labels)
-        }
+        given = table.columns(wanted, labels)
+        if not len(given["time"]):
+            raise TableError("the table must have samples, but it has none")
         if len(given["time"]) > ROWS:
             raise TableError(f"the table must have at most {ROWS} samples, but it has more")
         state = np.stack([given[name] for name in wanted[1:]], axis=1)
