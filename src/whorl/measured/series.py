@@ -384,7 +384,7 @@ def arrow(course: Course) -> Arrow:
 def _entropy(course: Course, *, zero: bool) -> Interval | None:
     def produced(loop: Matrix, drive: Matrix) -> float:
         """The entropy production of a loop that noise drives; NaN where nothing is stationary."""
-        if np.linalg.eigvals(loop).real.min() <= 0 or np.linalg.eigvalsh(drive).min() <= 0:
+        if np.real(np.linalg.eigvals(loop)).min() <= 0 or np.linalg.eigvalsh(drive).min() <= 0:
             return np.nan
         cover = linalg.solve_continuous_lyapunov(loop, drive)
         odd = loop @ cover - drive / 2
