@@ -9,10 +9,6 @@ importing anything from `whorl` imports JAX.
 import os
 import sys
 
-from whorl_cli import (
-    _interrupt,
-)  # nothing else up here, so that Ctrl-C is answered from the first moment
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
@@ -81,33 +77,30 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
     """Run one command.
 
     Refusals are one sentence on the error stream and exit code 2, faults of whorl one sentence and
-    70.
+    70. Without `arguments` this process is the command: it then becomes two (see `_process`).
     """
-    if arguments is None:  # the process is this command, and nobody else's
-        _interrupt.arm()
-    try:
-        return _called(arguments)
-    finally:
-        _interrupt.leave()
-        _interrupt.disarm()
+    from whorl_cli import _output, _process
 
-
-def _called(arguments: "Sequence[str] | None") -> int:
-    from whorl_cli import _child, _ended, _kept, _memory, _output
-
+    divided = arguments is None and _process.listen()
     reader = parser()
     given = reader.parse_args(arguments)
     if not hasattr(given, "call"):
         sys.stderr.write(f"{reader.format_usage()}\n{FIRST}")
         return 2
     _output.soon(given)
+    code = _process.supervise(given) if divided else None
+    return _called(given) if code is None else code
+
+
+def _called(given: "argparse.Namespace") -> int:
+    """Do the work in this process."""
+    import signal
+
+    from whorl_cli import _kept, _memory, _output, _process
+
     try:
-        with (
-            _child.safe(),
-            _ended.orderly(),
-            _kept.programs(getattr(given, "cached", False)),
-        ):  # whatever a command starts, also through packages of others
-            _memory.check(getattr(given, "command", ""))
+        with _kept.programs(getattr(given, "cached", False)):
+            _memory.check(given.command)
             code = given.call(given)
         sys.stdout.flush()  # now, and not when Python ends and nobody can catch what goes wrong
         return code
@@ -117,18 +110,10 @@ def _called(arguments: "Sequence[str] | None") -> int:
     except (ValueError, OSError) as refusal:
         _output.refuse(refusal, given)
         return 2
-    except _ended.Ended as why:
-        _output.refuse(
-            _interrupt.sentence(getattr(given, "command", ""), f"ended by {why.name}"), given
-        )
-        if arguments is None:  # a thread may still be inside a compiler, as with Ctrl-C
-            sys.stdout.flush()
-            _interrupt.end(why.code)
-        return why.code
-    except KeyboardInterrupt:
-        _interrupt.leave()
-        _output.refuse(_interrupt.sentence(), given)
-        return _interrupt.CODE
+    except KeyboardInterrupt as why:
+        number = next(iter(why.args), signal.SIGINT)  # the worker's handler names another one
+        _output.refuse(_process.sentence(given.command, number), given)
+        return 128 + number
     except (
         Exception
     ) as wrong:  # whatever it is, it must not end with a code that means something else
