@@ -19,7 +19,7 @@ class Verdict(StrEnum):
     """
 
     colour: str  # for pages and pictures, legible on light and on dark
-    code: int  # with which `whorl certify` ends
+    code: int  # with which `whorl certify --exit-code` ends
     meaning: str
 
     # symmetric in the metric of the outputs

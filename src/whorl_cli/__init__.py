@@ -43,6 +43,8 @@ EXIT = """exit codes:
   130  interrupted by Ctrl-C
   128 + n  ended by signal n (143 for SIGTERM, 129 for SIGHUP)"""
 FAULT = 70
+# Packages that only some commands need, with the extra of this distribution that brings each.
+EXTRAS = {"flask": "explore", "distributed": "sweep", "dask": "sweep", "polars": "sweep"}
 
 
 def parser() -> "argparse.ArgumentParser":
@@ -109,6 +111,16 @@ def _called(given: "argparse.Namespace") -> int:
         return 2
     except (ValueError, OSError) as refusal:
         _output.refuse(refusal, given)
+        return 2
+    except ModuleNotFoundError as missing:
+        if missing.name not in EXTRAS:
+            return _unexpected(missing, given)
+        extra = EXTRAS[missing.name]
+        _output.refuse(
+            f"whorl {given.command} needs {missing.name} here, which is not installed: in the "
+            f"folder of whorl's sources, pip install '.[{extra}]' adds it",
+            given,
+        )
         return 2
     except KeyboardInterrupt as why:
         number = next(iter(why.args), signal.SIGINT)  # the worker's handler names another one

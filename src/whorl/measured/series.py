@@ -325,7 +325,7 @@ def _starts(paths: likelihood.Paths) -> list[np.ndarray]:
         fitted = np.linalg.lstsq(kept.T @ known, kept.T @ after, rcond=1e-10)[0].T
         phi = fitted[:, :size]
         # A propagator that noise has turned over has no logarithm: take what is left of it.
-        low = np.linalg.eigvals(phi).real.min()
+        low = np.real(np.linalg.eigvals(phi)).min()
         phi = phi + max(0.05 - low, 0.0) * np.eye(size)
         loop = -np.real(np.asarray(linalg.logm(phi)))
         push = np.linalg.lstsq(np.eye(size) - phi, loop @ fitted[:, size], rcond=1e-6)[0]
