@@ -29,11 +29,11 @@ COMMANDS = (
     "cache",
 )
 FIRST = """start with one of these:
-  whorl explore            turn the knobs of a network, and see what a turn does
-  whorl reproduce --quick  the paper's studies in small, in about a minute
-  whorl certify FILE       does a measured learner follow a gradient?
-  whorl run                list the studies that come with whorl
-  whorl COMMAND --help     what a command does, with examples
+  whorl explore         an interactive page: change a network, and see what a turn does
+  whorl reproduce       the paper's studies next to its numbers, in about a minute on two cores
+  whorl certify FILE    does a measured learner follow a gradient?
+  whorl run             list the studies that come with whorl
+  whorl COMMAND --help  what a command does, with examples
 """
 EXIT = """exit codes:
   0  done, and every verdict is the expected one
