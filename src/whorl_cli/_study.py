@@ -162,12 +162,18 @@ def planned(study: Any, quick: bool, given: Any) -> int:
     if given.json:
         _output.say(asdict(found))
     else:
-        minutes, seconds = divmod(round(found.seconds), 60)
+        whole, compiling = _minutes(found.seconds), _minutes(found.compiling)
         _output.line(
-            f"{found.rows} rows in its tables; about {minutes} min {seconds:02d} s on two cores, "
-            f"{cost.size(found.memory)} of memory and {cost.size(found.disk)} on the disk"
+            f"{found.rows} rows in its tables; about {whole} on two cores, {compiling} of it to "
+            f"compile programs, {cost.size(found.memory)} of memory and {cost.size(found.disk)} "
+            "on the disk"
         )
     return 0
+
+
+def _minutes(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02d} s"
 
 
 def conducted(title: str, studies: list[Any], folder: Path, given: Any) -> Any:
