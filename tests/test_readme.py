@@ -55,25 +55,24 @@ def test_a_package_that_is_missing_is_named_with_advice_that_works_in_a_checkout
     )
 
 
-def made(home, extra=""):
-    """A fresh environment with what `pip install .` brings, as the README says."""
-    sources = home / f"sources{extra}"
-    left = shutil.ignore_patterns(".*", "runs", "_build", "dist", "__pycache__")
-    shutil.copytree(HOME, sources, ignore=left)
-    subprocess.run([sys.executable, "-m", "venv", str(home / f"env{extra}")], check=True)
-    python = home / f"env{extra}" / "bin" / "python"
-    install = [python, "-m", "pip", "install", "--quiet", f".{extra}"]
+def install(whorl, sources, extra=""):
+    """What the README says, with or without an extra."""
+    install = [whorl.with_name("python"), "-m", "pip", "install", "--quiet", f".{extra}"]
     answer = subprocess.run(install, cwd=sources, capture_output=True, text=True, check=False)
     if "No matching distribution found" in answer.stderr:
         pytest.skip("this machine reaches no package index")
     assert answer.returncode == 0, answer.stderr[-2000:]
-    return sources, python.with_name("whorl")
 
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory):
-    """Without extras."""
-    sources, whorl = made(tmp_path_factory.mktemp("plain"))
+    """A copy of the sources and the command of a fresh environment, without extras."""
+    home = tmp_path_factory.mktemp("plain")
+    sources, whorl = home / "sources", home / "env" / "bin" / "whorl"
+    left = shutil.ignore_patterns(".*", "runs", "_build", "dist", "__pycache__")
+    shutil.copytree(HOME, sources, ignore=left)
+    subprocess.run([sys.executable, "-m", "venv", str(home / "env")], check=True)
+    install(whorl, sources)
     (sources / "mine.toml").write_text(text(expected="PASS"))
     rng = np.random.default_rng(0)
     for name in ("before", "after"):
@@ -104,7 +103,7 @@ def test_every_command_of_the_readme_works_after_pip_install(plain):
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_the_page_opens_with_its_extra_and_the_message_without_it_says_how(plain, tmp_path):
+def test_the_page_opens_with_its_extra_and_the_message_without_it_says_how(plain):
     sources, whorl = plain
     line = ["explore", "--no-browser", "--port", "0"]
     without = subprocess.run(
@@ -112,7 +111,7 @@ def test_the_page_opens_with_its_extra_and_the_message_without_it_says_how(plain
     )
     assert without.returncode == 2
     (advice,) = re.findall(r"pip install '\.(.*)' adds it", without.stderr)
-    sources, whorl = made(tmp_path, advice)
+    install(whorl, sources, advice)
     page = subprocess.Popen([whorl, *line], cwd=sources, stdout=subprocess.PIPE, text=True)
     try:
         address = re.findall(r"http://\S+", page.stdout.readline())[0]

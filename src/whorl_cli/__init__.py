@@ -104,7 +104,8 @@ def _called(given: "argparse.Namespace") -> int:
         with _kept.programs(getattr(given, "cached", False)):
             _memory.check(given.command)
             code = given.call(given)
-        sys.stdout.flush()  # now, and not when Python ends and nobody can catch what goes wrong
+        if sys.stdout is not None:  # it is None where the shell closed it
+            sys.stdout.flush()  # now, and not when Python ends and nobody can catch what goes wrong
         return code
     except BrokenPipeError:  # whoever read our output has had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -50,7 +50,7 @@ def listen() -> bool:
 
 def supervise(given: "argparse.Namespace") -> int | None:
     """Divide into two: None in the worker, and in this process the exit code of the command."""
-    for stream in (sys.stdout, sys.stderr):
+    for stream in filter(None, (sys.stdout, sys.stderr)):  # a closed one is None
         stream.flush()  # what both processes hold would be written twice
     folder = tempfile.mkdtemp(prefix="whorl-")
     alive, life = os.pipe()

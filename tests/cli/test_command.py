@@ -196,6 +196,13 @@ def test_a_reader_who_has_had_enough_is_not_answered_with_a_traceback(monkeypatc
     assert capsys.readouterr().err == ""
 
 
+def test_a_command_whose_output_the_shell_closed_still_works():
+    whorl = Path(sys.executable).with_name("whorl")
+    line = f"'{whorl}' cache >&-; echo $?"
+    answer = subprocess.run(line, shell=True, capture_output=True, text=True, check=True)
+    assert (answer.stdout, answer.stderr) == ("0\n", "")
+
+
 def test_exit_codes_are_those_of_the_call(monkeypatch):
     for code in (0, 1):
         calling(monkeypatch, lambda _, code=code: code)
