@@ -104,8 +104,9 @@ def _called(given: "argparse.Namespace") -> int:
         with _kept.programs(getattr(given, "cached", False)):
             _memory.check(given.command)
             code = given.call(given)
-        if sys.stdout is not None:  # it is None where the shell closed it
-            sys.stdout.flush()  # now, and not when Python ends and nobody can catch what goes wrong
+        # Flush now, and not when Python ends and an error can no longer be caught. Unlike
+        # `sys.stdout.flush`, this also works where the shell closed the stream.
+        print(end="", flush=True)  # noqa: T201
         return code
     except BrokenPipeError:  # whoever read our output has had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
