@@ -17,6 +17,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 WIDTH, EVERY = 30, 0.1  # letters of a bar; seconds between two drawings of it
+RARER = 10  # times, where each drawing is kept: in a notebook, a file, a pipe
 # How often a compiled loop speaks: once per letter, at about a millisecond each time.
 PARTS = WIDTH
 PIECE = 0.2  # seconds after which a compiled loop comes back, so that an interrupt is heard
@@ -34,7 +35,7 @@ class Bar:
     def to(self, share: float) -> None:
         """Draw the bar at a share between 0 and 1, unless it was drawn a moment ago."""
         now = time.monotonic()
-        if share < 1 and now - self.drawn < EVERY:
+        if share < 1 and now - self.drawn < EVERY * (1 if sys.stderr.isatty() else RARER):
             return
         self.drawn, elapsed = now, now - self.began
         left = f", {elapsed / share * (1 - share):.0f} s left" if 0 < share < 1 else ""

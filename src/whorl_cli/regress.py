@@ -59,13 +59,7 @@ def call(args: argparse.Namespace) -> int:
     """Fit, resample, and say what came of it."""
     _output.check_page(args.page, ".html")
     _output.check_seed(args.seed)
-    try:
-        from whorl import regress
-    except ModuleNotFoundError as missing:
-        raise ValueError(
-            f"{missing.name} must be installed for this command, but it is not: pip install "
-            '"whorl-lab[sklearn]"'
-        ) from missing
+    from whorl import regress
 
     before, after, weights = regress.read(
         args.first,

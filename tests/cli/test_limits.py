@@ -3,6 +3,7 @@
 Too little memory, designs that ask for too much, folders that were changed.
 """
 
+import json
 import os
 import re
 import subprocess
@@ -169,6 +170,22 @@ def test_a_dry_run_says_what_a_run_takes_and_makes_nothing(whorl, tmp_path, monk
     assert (code, err, list(tmp_path.iterdir())) == (0, "", [])
     assert out.startswith("206832 rows in its tables; about ")
     assert "of memory and" in out
+
+
+def test_a_dry_run_of_a_deep_design_counts_the_minutes_of_its_compilation(
+    whorl, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.toml").write_text(text("horizon", depths=[64], scales=[0.1]))
+    code, out, _ = whorl("run", "mine.toml", "--dry-run")
+    assert code == 0
+    whole, compiling = (
+        60 * int(minutes) + int(rest) for minutes, rest in re.findall(r"(\d+) min (\d\d) s", out)
+    )
+    assert 120 < compiling < whole  # two programs of more than a minute each
+    assert f"{compiling // 60} min {compiling % 60:02d} s of it to compile programs" in out
+    machine = json.loads(whorl("run", "mine.toml", "--dry-run", "--json")[1])
+    assert round(machine["compiling"]) == compiling
 
 
 @pytest.mark.slow

@@ -89,7 +89,7 @@ def _wires(state: State) -> Wires:
     matrix = np.asarray(loop.reduced)
     voltages = np.asarray(circuit.settle(jnp.asarray(INPUTS), jnp.zeros((1, 3))))[0]
     first, second = np.asarray(circuit.edges).T
-    pace = PACE / max(float(np.linalg.eigvals(matrix).real.min()), 1e-6)
+    pace = PACE / max(float(np.real(np.linalg.eigvals(matrix)).min()), 1e-6)
     step = scipy.linalg.expm(-matrix * pace)
     angles = 2 * np.pi * np.arange(RAYS) / RAYS
     paths = [np.stack([np.cos(angles), np.sin(angles)], axis=1)]

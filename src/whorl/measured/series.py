@@ -333,7 +333,7 @@ def _starts(paths: likelihood.Paths) -> list[np.ndarray]:
         fitted = np.linalg.lstsq(kept.T @ known, kept.T @ after, rcond=1e-10)[0].T
         phi = fitted[:, :size]
         # A propagator that noise has turned over has no logarithm: take what is left of it.
-        low = np.linalg.eigvals(phi).real.min()
+        low = np.real(np.linalg.eigvals(phi)).min()
         phi = phi + max(0.05 - low, 0.0) * np.eye(size)
         values, vectors = np.linalg.eig(phi)
         # Of a propagator with one eigenvector for two values this is a rough start, which will do.
@@ -398,7 +398,7 @@ def arrow(course: Course, alpha: float = 0.05) -> Arrow:
 def _entropy(course: Course, alpha: float, *, zero: bool) -> Interval | None:
     def produced(loop: Matrix, drive: Matrix) -> float:
         """The entropy production of a loop that noise drives; NaN where nothing is stationary."""
-        if np.linalg.eigvals(loop).real.min() <= 0 or np.linalg.eigvalsh(drive).min() <= 0:
+        if np.real(np.linalg.eigvals(loop)).min() <= 0 or np.linalg.eigvalsh(drive).min() <= 0:
             return np.nan
         cover = linalg.solve_continuous_lyapunov(loop, drive)
         odd = loop @ cover - drive / 2

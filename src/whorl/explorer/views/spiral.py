@@ -137,7 +137,7 @@ def cross(theme: Theme) -> dict[str, Any]:
 
 def continuous(loop: np.ndarray, start: np.ndarray, steps: int = 160) -> np.ndarray:
     """The linear flow of one loop until little is left of the residual."""
-    slowest = max(float(np.linalg.eigvals(loop).real.min()), 1e-2)
+    slowest = max(float(np.real(np.linalg.eigvals(loop)).min()), 1e-2)
     one = scipy.linalg.expm(-loop * (4.0 / slowest) / steps)
     path = [start]
     for _ in range(steps):
