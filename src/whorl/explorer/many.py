@@ -1,16 +1,14 @@
-"""Three hundred networks of the family under the settings of the page: how the gap runs in each.
+"""Three hundred networks under the settings of the page, of which the shown one is the first."""
 
-The shown network is the first.
-"""
-
-import functools
 from dataclasses import dataclass
 
 import jax.numpy as jnp
 import numpy as np
 
 from whorl.explorer import programs, system
+from whorl.explorer.cache import kept
 from whorl.explorer.state import NETWORKS, State
+from whorl.explorer.subject import Subject
 from whorl.feedback import leaky, rotational
 from whorl.learning.ensemble import stack, train_many
 from whorl.registry import policies
@@ -20,15 +18,16 @@ LEAST_LEAK = 1e-9  # stands for the repair law, which three hundred networks at 
 
 
 @dataclass(frozen=True, eq=False)
-class Many:
+class Many(Subject):
     """The running gaps of a family, or why there are none."""
 
     gaps: np.ndarray  # (networks, moments)
     why_not: str = ""
 
-    def moment(self, frame: int) -> int:
-        """The moment a frame shows."""
-        return min(frame, max(self.gaps.shape[1] - 1, 0))
+    @property
+    def made(self) -> int:
+        """Updates."""
+        return max(self.gaps.shape[1] - 1, 0)
 
 
 def many(state: State) -> Many:
@@ -49,13 +48,11 @@ def reason(state: State) -> str:
     return ""
 
 
-@functools.lru_cache(maxsize=32)
+@kept
 def _many(state: State) -> Many:
     if why := reason(state):
         return Many(np.zeros((0, 0)), why)
-    members = [
-        system.draws(state.seed + number, system.widths(state)) for number in range(NETWORKS)
-    ]
+    members = system.family(state.seed, system.widths(state), NETWORKS)
     nets = _networks(state, members)
     inputs, targets = (np.stack([member[place] for member in members]) for place in (1, 2))
     order = np.stack([system.order(state, member[3]) for member in members])
@@ -71,11 +68,9 @@ def _many(state: State) -> Many:
 
 
 def _networks(state: State, members: list[system.Draws]) -> Network:
-    """The stack of networks.
-
-    Columns know nothing of each other, so that one call makes a layer of all of them.
-    """
+    """The stack of networks."""
     layers = []
+    # Columns are independent, so that one call makes a layer of all networks.
     for number in range(state.depth):
         logits = np.concatenate([member[0][number] for member in members], axis=1)
         wide = Network.random(
@@ -87,7 +82,7 @@ def _networks(state: State, members: list[system.Draws]) -> Network:
     return _frame(state.depth).with_blocks(layers)
 
 
-@functools.lru_cache(maxsize=8)
+@kept
 def _frame(depth: int) -> Network:
     """A stack of the right shape, whose columns are still to come."""
     return stack([Network([np.full((3, 3), 1 / 3)] * depth)] * NETWORKS)
