@@ -1,7 +1,5 @@
 """The figures hold the numbers, are valid for Plotly, and are the same every time."""
 
-import base64
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +7,7 @@ import plotly.graph_objects as go
 import pytest
 
 from explorer.states import SMALL
-from whorl.explorer import compute, gallery, many, style, views, wire
+from whorl.explorer import compute, gallery, many, style, views
 from whorl.explorer.presets import PRESETS
 from whorl.explorer.views import ledger, loss, network, simplex, spiral
 from whorl.explorer.views import many as many_view
@@ -134,30 +132,3 @@ def test_moving_parts_carry_every_moment(run):
 )
 def test_numbers_read_well(value, text):
     assert style.number(value) == text
-
-
-def test_on_the_wire_a_figure_is_what_plotly_would_send(run):
-    def unpacked(value):
-        if isinstance(value, dict) and "bdata" in value:
-            numbers = np.frombuffer(base64.b64decode(value["bdata"]), dtype=value["dtype"]).astype(
-                float
-            )
-            return [None if np.isnan(one) else one for one in numbers]
-        if isinstance(value, dict):
-            return {key: unpacked(item) for key, item in value.items()}
-        return [unpacked(item) for item in value] if isinstance(value, list) else value
-
-    for drawn in (
-        loss.figure(run, 3, style.LIGHT),
-        ledger.figure(run, 3, style.LIGHT),
-        network.figure(run, 3, style.LIGHT),
-    ):
-        sent = json.loads(wire.encoded({"figure": drawn}))["figure"]
-        assert unpacked(sent) == unpacked(json.loads(drawn.to_json()))
-
-
-def test_only_what_is_known_goes_on_the_wire():
-    with pytest.raises(
-        TypeError, match="must hold numbers, words and figures, but it holds object"
-    ):
-        wire.encoded({"what": object()})

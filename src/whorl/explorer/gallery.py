@@ -1,9 +1,11 @@
 """From a state to its figures, in the portions that the page asks for, one after the other."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 import plotly.graph_objects as go
+from plotly.utils import PlotlyJSONEncoder
 
 from whorl.explorer import compute, cycle, held, many, moment, presets, style, views, wires
 from whorl.explorer.state import State
@@ -83,6 +85,13 @@ PORTIONS: dict[str, Callable[..., Portion]] = {
     "instant": instant,
     "family": family,
 }
+
+
+def encoded(portion: str, state: State, theme: Theme) -> str:
+    """A portion as JSON, in which arrays are bytes."""
+    answer = PORTIONS[portion](state, theme)
+    plain = {place: figure.to_dict() for place, figure in answer["figures"].items()}
+    return json.dumps(answer | {"figures": plain}, cls=PlotlyJSONEncoder)
 
 
 def figures(state: State, theme: Theme = style.LIGHT) -> dict[str, go.Figure]:

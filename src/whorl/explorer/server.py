@@ -21,7 +21,7 @@ from flask import Flask, Response, abort, jsonify, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.serving import WSGIRequestHandler, make_server
 
-from whorl.explorer import gallery, page, recipe, wire
+from whorl.explorer import gallery, page, recipe
 from whorl.explorer.presets import PRESETS
 from whorl.explorer.state import MAX_DEPTH, State, from_query
 from whorl.explorer.style import THEMES
@@ -137,7 +137,7 @@ def _portion(work: Work, portion: str, theme: str) -> Response:
     if theme not in THEMES:
         raise ValueError(f"theme must be one of {', '.join(THEMES)}, but it is {theme[:20]!r}")
     state = from_query(request.query_string.decode())
-    answer = work.do(portion, lambda: wire.encoded(gallery.PORTIONS[portion](state, THEMES[theme])))
+    answer = work.do(portion, lambda: gallery.encoded(portion, state, THEMES[theme]))
     return Response(answer, mimetype="application/json")
 
 
