@@ -71,7 +71,8 @@ def test_a_link_from_before_still_shows_its_run():
 def test_what_can_be_chosen_is_what_the_registry_has(monkeypatch):
     monkeypatch.setattr(rules, "_known", dict(rules._known))
     knee = Number("knee", 0.5, 0.1, 2.0, argument="bend", label="Knee", help="how soft")
-    rules.register("mine", parameters=(knee,), where=("explorer",), label="a rule of mine")(
+    about = {"label": "a rule of mine", "help": "A rule in a sentence."}
+    rules.register("mine", parameters=(knee,), where=("explorer",), **about)(
         lambda bend: rules.get("coupled_learning").make()
     )
     assert ("mine", "a rule of mine") in KINDS["rule"].words
@@ -79,7 +80,7 @@ def test_what_can_be_chosen_is_what_the_registry_has(monkeypatch):
     assert state.settings["knee"] == 1.5
     shown = page.html(state.to_query())
     assert 'title="how soft"' in shown
-    assert '<option value="mine" data-uses="knee" selected>' in shown
+    assert '<option value="mine" data-uses="knee" title="A rule in a sentence." selected>' in shown
     with pytest.raises(ValueError, match=r"knee must be a number from 0\.1 to 2, but it is 9"):
         from_query("knee=9")
 

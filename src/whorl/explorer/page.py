@@ -63,9 +63,9 @@ def _controls(
 
 def _control(name: str, kind: Kind, given: Any, usual: Any) -> dict[str, Any]:
     """One setting: what it is, its value, and the form in which it is asked for."""
-    uses = {}
+    options = []
     if isinstance(kind, Choice):
-        form, uses = "select", {word: _uses(kind, word) for word, _ in kind.words}
+        form, options = "select", [(*one, *_about(kind, one[0])) for one in kind.words]
     elif isinstance(kind, Parts):
         form = "text"
     else:
@@ -77,16 +77,19 @@ def _control(name: str, kind: Kind, given: Any, usual: Any) -> dict[str, Any]:
         "default": kind.write(usual),
         "step": getattr(kind, "step", 1),
         "form": form,
-        "uses": uses,
+        "options": options,
     }
 
 
-def _uses(kind: Choice, word: str) -> str:
-    """The settings that an entry affects; a law that turns acts through the leaky one."""
+def _about(kind: Choice, word: str) -> tuple[str, str]:
+    """What a word of a registry is, and the settings that it affects.
+
+    A law that turns acts through the leaky one.
+    """
     if not isinstance(kind.among, Registry):
-        return ""
+        return "", ""
     entry = kind.among.get(word)
-    return " ".join([*entry.defaults, *["leak"] * turns_through(entry)])
+    return entry.help, " ".join([*entry.defaults, *["leak"] * turns_through(entry)])
 
 
 def _places() -> dict[str, str]:

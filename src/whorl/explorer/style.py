@@ -50,12 +50,11 @@ def axis(theme: Theme, title: str = "", **more: Any) -> dict[str, Any]:
     return plain | {"fixedrange": True, "ticks": "outside", "tickcolor": theme.line} | more
 
 
-def message(text: str, theme: Theme, *, empty: bool = False) -> go.Figure:
-    """A view that has nothing to show, and says why; the page leaves it out where it is `empty`."""
+def message(text: str, theme: Theme) -> go.Figure:
+    """A view that cannot be drawn, and says why."""
     note = words(text, 0.5, 0.5, 14, theme.soft)
     hidden = {"visible": False, "fixedrange": True}
-    meta = {"empty": True} if empty else {}
-    return figure([], theme, annotations=[note], xaxis=hidden, yaxis=hidden, meta=meta)
+    return figure([], theme, annotations=[note], xaxis=hidden, yaxis=hidden)
 
 
 def caption(text: str, theme: Theme) -> dict[str, Any]:

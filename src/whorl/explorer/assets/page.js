@@ -140,8 +140,7 @@
   // All views of a portion; one without a figure has nothing to show, and goes.
   function drawn(portion, answer) {
     for (const view of document.querySelectorAll(`[data-view][data-portion="${portion}"]`)) {
-      const figure = answer.figures[view.dataset.view];
-      view.hidden = !figure || Boolean(figure.layout.meta && figure.layout.meta.empty);
+      view.hidden = !answer.figures[view.dataset.view];
     }
     for (const [name, figure] of Object.entries(answer.figures)) draw(name, figure);
   }

@@ -10,10 +10,10 @@ from whorl.explorer.views import spiral, views
 
 
 @views.register("many", label="300 networks", order=8, subject="family")
-def figure(family: Many, moment: int, theme: Theme) -> go.Figure:
+def figure(family: Many, moment: int, theme: Theme) -> go.Figure | None:
     """Bands of the running gap over the family, and the network that the other views show."""
-    if family.why_not:
-        return style.message(family.why_not, theme, empty=True)
+    if not len(family.gaps):
+        return None
     outer, inner, middle, upper, top = np.quantile(
         family.gaps, [0.05, 0.25, 0.5, 0.75, 0.95], axis=0
     )
