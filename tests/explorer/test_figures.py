@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 import pytest
 
 from explorer.states import SMALL
-from whorl.explorer import compute, gallery, many, style, views
+from whorl.explorer import compute, gallery, many, style, system, views
 from whorl.explorer.presets import PRESETS
 from whorl.explorer.views import ledger, loss, network, simplex, spiral
 from whorl.explorer.views import many as many_view
@@ -37,6 +37,15 @@ def test_every_view_of_every_claim_is_valid(preset, theme):
     assert set(drawn) == {view.place for view in views.of(state.system)} - empty
     for figure in drawn.values():
         go.Figure(figure.to_dict())  # looks at every property
+
+
+@pytest.mark.slow
+def test_a_graph_is_drawn_with_every_edge():
+    state = replace(SMALL, system="graph")
+    figure = gallery.drawn(state, "picture", style.LIGHT)["network"]
+    go.Figure(figure.to_dict())
+    edges = [one for one in figure.data if one.mode == "lines"]
+    assert len(edges) == len(system.looped(state).edges)
 
 
 def test_a_figure_is_a_function_of_its_arguments(run):

@@ -154,8 +154,9 @@ def test_a_failed_warming_does_not_keep_the_page_waiting(monkeypatch):
         monkeypatch.setitem(gallery.PORTIONS, portion, broken)
     app = server.application()
     app.extensions["whorl"].warm(server.presets_first()).join(20)
-    report = app.test_client().get("/status").json
-    assert (report["ready"], report["done"]) == (True, report["needed"])
+    report = app.test_client().get("/status").json or {}
+    assert report["ready"]
+    assert report["done"] == report["needed"] > 20
 
 
 def test_pandas_is_there_before_any_thread():

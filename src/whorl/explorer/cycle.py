@@ -30,7 +30,10 @@ class Orbit(Subject):
     circulations: dict[str, float]
     verdict: str
 
-    clock = ("Time", PACE, "")
+    @property
+    def clock(self) -> tuple[str, float, str]:
+        """What a frame is."""
+        return "Time", PACE, ""
 
     @property
     def made(self) -> int:

@@ -27,7 +27,7 @@ def turned(path: np.ndarray) -> float:
 
 def straight(run: Played) -> str:
     """Whether the eigenvalues of the loop stay real."""
-    complex_ones = int(np.any(np.abs(run.eigenvalues.imag) > 0, axis=1).sum())
+    complex_ones = int(np.any(np.abs(np.imag(run.eigenvalues)) > 0, axis=1).sum())
     moments = len(run.eigenvalues)
     return f"Here the eigenvalues are real at {moments - complex_ones} of {moments} moments."
 

@@ -317,7 +317,7 @@ def from_query(query: str) -> State:
     kinds = {name: _kind("the address", name) for name in names}
     if twice := [name for name in kinds if names.count(name) > 1]:
         raise ValueError(f"the address must hold each setting once, but {twice[0]} is there twice")
-    values = {name: kinds[name].read(name, text) for name, text in pairs}
+    values: dict[str, Any] = {name: kinds[name].read(name, text) for name, text in pairs}
     more = tuple((name, value) for name, value in values.items() if name not in KINDS)
     return State(**{name: values[name] for name in values.keys() & KINDS.keys()}, more=more)
 

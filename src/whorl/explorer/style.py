@@ -89,7 +89,7 @@ def line(colour: str, width: float = 2.5, dash: str = "solid", **more: Any) -> d
     return _trace("lines", more) | {"line": {"color": colour, "width": width, "dash": dash}} | more
 
 
-def dots(colour: str, size: float = 10, **more: Any) -> dict[str, Any]:
+def dots(colour: str, size: float | np.ndarray = 10, **more: Any) -> dict[str, Any]:
     """Marked points without an entry in a legend."""
     marker = {"size": size, "color": colour} | more.pop("marker", {})
     return _trace("markers", more) | {"showlegend": False, "marker": marker} | more

@@ -4,8 +4,12 @@
 class Subject:
     """Something to look at, frame by frame."""
 
-    clock: tuple[str, float, str] = ("Update", 1, "")  # a frame's name, how much it is, its unit
     note: str = ""  # why it ended early, if it did
+
+    @property
+    def clock(self) -> tuple[str, float, str]:
+        """What a frame is: its name, how much of it, and the unit."""
+        return "Update", 1, ""
 
     @property
     def made(self) -> int:

@@ -37,7 +37,10 @@ class Wires(Subject):
     verdict: str
     colour: str
 
-    clock = ("Time", PACE, "")
+    @property
+    def clock(self) -> tuple[str, float, str]:
+        """What a frame is."""
+        return "Time", PACE, ""
 
     @property
     def made(self) -> int:
