@@ -123,23 +123,6 @@ class Parts:
 Kind = Range | Choice | Parts
 
 
-def _range(default: float, label: str, low: float, high: float, step: float, note: str) -> Any:
-    return _setting(default, Range(label, low, high, step, note))
-
-
-def _choice(default: str, label: str, note: str, among: Any) -> Any:
-    words = tuple(among.items()) if isinstance(among, Mapping) else among
-    return _setting(default, Choice(label, words, note))
-
-
-def _parts(default: Shares, label: str, note: str) -> Any:
-    return _setting(default, Parts(label, note + "; only their proportions count"))
-
-
-def _registered(one: Number, default: float, note: str) -> Any:
-    return _setting(default, _slider(one, note))
-
-
 def _setting(default: Any, kind: Kind) -> Any:
     return field(default=default, metadata={"kind": kind})
 
@@ -149,23 +132,26 @@ def _slider(one: Number, note: str = "") -> Range:
     return Range(one.label or one.name.capitalize(), low, high, step, note or one.help)
 
 
-SYSTEMS = {
-    "family": "random network",
-    "graph": "looped graph",
-    "column": "one column",
-    "rps": "rock–paper–…",
-    "circuit": "circuit",
-    "held": "held network",
-}
-TURNS = {
-    "fair": "fair coin",
-    "plus": "always +",
-    "minus": "always −",
-    "alternating": "alternating",
-}
+SYSTEMS = (
+    ("family", "random network"),
+    ("graph", "looped graph"),
+    ("column", "one column"),
+    ("rps", "rock–paper–…"),
+    ("circuit", "circuit"),
+    ("held", "held network"),
+)
+TURNS = (
+    ("fair", "fair coin"),
+    ("plus", "always +"),
+    ("minus", "always −"),
+    ("alternating", "alternating"),
+)
+LEARNS = (("all", "all samples"), ("one", "watched only"))
 IMBALANCE = "β, how unequal the routes start: columns are softmax(β × normal numbers); 0: all alike"
 FLOOR = "f, the share of each column that is spread evenly: p = (1 − f) softmax + f/width"
 SEED = "of columns, data, order and fair turns; the same seed gives the same run"
+RULE = "how the circuit turns residuals into motion of its conductances"
+PARTS = "three positive parts, of which only the proportions count, such as"
 STEP = "s: the step is s over the range of the score, so that no share moves by more"
 
 
@@ -179,52 +165,47 @@ class State:
         'depth=4'
     """
 
-    system: str = _choice(
+    system: str = _setting(
         "family",
-        "System",
-        "what learns: ṗ = Q(p)s in every column; a held network stands still",
-        SYSTEMS,
+        Choice(
+            "System", SYSTEMS, "what learns: ṗ = Q(p)s in every column; a held network stands still"
+        ),
     )
-    depth: int = _range(3, "Depth", 1, MAX_DEPTH, 1, "L, the trainable layers: F = P⁽ᴸ⁾ ⋯ P⁽¹⁾x")
-    width: int = _range(
-        3, "Width", 2, 6, 1, "nodes of a hidden layer; inputs and outputs are three"
+    depth: int = _setting(
+        3, Range("Depth", 1, MAX_DEPTH, 1, "L, the trainable layers: F = P⁽ᴸ⁾ ⋯ P⁽¹⁾x")
     )
-    imbalance: float = _range(1.0, "Imbalance β", 0.0, 10.0, 0.1, IMBALANCE)
-    floor: float = _range(0.1, "Floor", 0.0, 0.9, 0.01, FLOOR)
-    seed: int = _range(15, "Seed", 0, 9999, 1, SEED)
-    start: Shares = _parts(  # noqa: RUF009
-        (1.0, 1.0, 8.0), "Start", "p at the start: three positive parts, such as 1,1,8"
+    width: int = _setting(
+        3, Range("Width", 2, 6, 1, "nodes of a hidden layer; inputs and outputs are three")
     )
-    target: Shares = _parts(  # noqa: RUF009
-        (3.0, 4.0, 3.0), "Target", "y: three positive parts, such as 3,4,3"
+    imbalance: float = _setting(1.0, Range("Imbalance β", 0.0, 10.0, 0.1, IMBALANCE))
+    floor: float = _setting(0.1, Range("Floor", 0.0, 0.9, 0.01, FLOOR))
+    seed: int = _setting(15, Range("Seed", 0, 9999, 1, SEED))
+    start: Shares = _setting(  # noqa: RUF009
+        (1.0, 1.0, 8.0), Parts("Start", f"p at the start: {PARTS} 1,1,8")
     )
-    rule: str = _choice(
-        "equilibrium_propagation",
-        "Rule",
-        "how the circuit turns residuals into motion of its conductances",
-        rules,
+    target: Shares = _setting((3.0, 4.0, 3.0), Parts("Target", f"y: {PARTS} 3,4,3"))  # noqa: RUF009
+    rule: str = _setting("equilibrium_propagation", Choice("Rule", rules, RULE))
+    law: str = _setting(
+        "rotational",
+        Choice("Law", laws, "the boundary law B: from the error e to the potential v = Be"),
     )
-    law: str = _choice(
-        "rotational", "Law", "the boundary law B: from the error e to the potential v = Be", laws
+    leak: float = _setting(0.0, _slider(LEAK, "μ in v = (K + μ)⁻¹e; 0: the exact repair"))
+    alpha: float = _setting(1.0, _slider(ALPHA, "α: how fast the error falls, ė = −(αP + ΩC)e"))
+    omega: float = _setting(3.0, _slider(OMEGA, "Ω: how fast the error turns, ė = −(αP + ΩC)e"))
+    policy: str = _setting(
+        "adaptive", Choice("Policy", policies, "how far to step, and how much to turn")
     )
-    leak: float = _registered(LEAK, 0.0, "μ in v = (K + μ)⁻¹e; 0: the exact repair")
-    alpha: float = _registered(ALPHA, 1.0, "α: how fast the error falls, ė = −(αP + ΩC)e")
-    omega: float = _registered(OMEGA, 3.0, "Ω: how fast the error turns, ė = −(αP + ΩC)e")
-    policy: str = _choice("adaptive", "Policy", "how far to step, and how much to turn", policies)
-    gate: str = _choice("always", "Gate", "when a turn is taken: by curvature, where χ > 1", gates)
-    turn: str = _choice("plus", "Turn", "σ, the sense of each turn: +1 or −1", TURNS)
-    scale: float = _registered(SCALE, 0.1, STEP)
-    epochs: int = _range(
-        30, "Epochs", 1, MAX_EPOCHS, 1, "passes over the six samples: six updates each"
+    gate: str = _setting(
+        "always", Choice("Gate", gates, "when a turn is taken: by curvature, where χ > 1")
     )
-    shown: str = _choice(
-        "one",
-        "Learns",
-        "whose errors drive the learning",
-        {"all": "all samples", "one": "watched only"},
+    turn: str = _setting("plus", Choice("Turn", TURNS, "σ, the sense of each turn: +1 or −1"))
+    scale: float = _setting(0.1, _slider(SCALE, STEP))
+    epochs: int = _setting(
+        30, Range("Epochs", 1, MAX_EPOCHS, 1, "passes over the six samples: six updates each")
     )
-    sample: int = _range(1, "Watched", 1, SAMPLES, 1, "the sample that the views follow")
-    frame: int = _range(0, "Update", 0, SAMPLES * MAX_EPOCHS, 1, "the moment that is shown")
+    shown: str = _setting("one", Choice("Learns", LEARNS, "whose errors drive the learning"))
+    sample: int = _setting(1, Range("Watched", 1, SAMPLES, 1, "the sample that the views follow"))
+    frame: int = _setting(0, Range("Update", 0, SAMPLES * MAX_EPOCHS, 1))
     # numbers that entries of other packages take, by name, where they are not as by default
     more: tuple[Any, ...] = ()
 
