@@ -3,8 +3,8 @@
 A state is data: numbers inside limits, words from a list, three shares. Whatever comes from an
 address passes through `from_query`, and a refusal reads like every other of the library:
 *argument* must *rule*, but *value*. The limits also bound what one change can ask for. Laws,
-policies, gates and rules are those of the registry, with their numbers; what other packages bring
-along of numbers is kept in `more`.
+policies, gates and rules are those of the registry, with their numbers; numbers for which the page
+has no setting of its own are kept in `more`.
 """
 
 import json
@@ -206,7 +206,7 @@ class State:
     shown: str = _setting("one", Choice("Learns", LEARNS, "whose errors drive the learning"))
     sample: int = _setting(1, Range("Watched", 1, SAMPLES, 1, "the sample that the views follow"))
     frame: int = _setting(0, Range("Update", 0, SAMPLES * MAX_EPOCHS, 1))
-    # numbers that entries of other packages take, by name, where they are not as by default
+    # further numbers that entries take, by name and value, where they are not as by default
     more: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
