@@ -154,8 +154,8 @@ class Paths(eqx.Module):
     losses: tuple[Float[Array, "runs updates"], ...]  # of the guided and of the native learner
     terms: Terms
     amount: Float[Array, "updates"]
-    layers: tuple[Float[Array, "moments rows columns"], ...]
-    flows: tuple[Float[Array, "moments one width"], ...]  # of the watched sample
+    layers: tuple[Float[Array, "moments _rows _columns"], ...]
+    flows: tuple[Float[Array, "moments one _width"], ...]  # of the watched sample
     loops: Float[Array, "moments n n"]
     native: Float[Array, "moments one 3"]  # what the native learner makes of it
 
