@@ -267,7 +267,7 @@ def contrastive_learning() -> Rule:
     return CoupledLearning(*_nudge(1.0))
 
 
-@rules.register(where=("explorer",), label="adjoint coupled learning")
+@rules.register(where=("explorer",), label="adjoint coupled")
 def adjoint_coupled_learning() -> Rule:
     r"""Adjoint coupled learning: down the gradient of $\tfrac12 e^\mathsf{T}Z^{-1}e$.
 

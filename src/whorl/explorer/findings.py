@@ -63,7 +63,8 @@ def cycling(orbit: Orbit) -> str:
     here, gradient = orbit.circulations.values()
     return (
         f"Here the product of the shares stays within {np.ptp(product) / product[0]:.0e} of "
-        f"itself, and the score does {here:.2g} of work per round, a gradient's {gradient:.0e}."
+        f"itself. The score does {here:.2g} of work per round; that of a gradient does "
+        f"{abs(gradient):.0e}."
     )
 
 
