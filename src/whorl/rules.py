@@ -267,7 +267,11 @@ def contrastive_learning() -> Rule:
     return CoupledLearning(*_nudge(1.0))
 
 
-@rules.register(where=("explorer",), label="adjoint coupled")
+@rules.register(
+    where=("explorer",),
+    label="adjoint coupled",
+    help="Down the gradient of the energy that it takes to hold the outputs at their targets.",
+)
 def adjoint_coupled_learning() -> Rule:
     r"""Adjoint coupled learning: down the gradient of $\tfrac12 e^\mathsf{T}Z^{-1}e$.
 

@@ -63,6 +63,7 @@ def test_no_tooltip_of_the_page_is_cut():
     assert len(told) > 15
     for words in told:
         assert not re.search(r"(\b(a|an|the|of|to|and|or|in|its|at|by)|[,;:(])$", words), words
+        assert not re.search(r"[$`\\]", words), words
 
 
 def test_a_recipe_calls_a_public_function_by_its_own_arguments(monkeypatch):

@@ -89,7 +89,9 @@ def _about(kind: Choice, word: str) -> tuple[str, str]:
     if not isinstance(kind.among, Registry):
         return "", ""
     entry = kind.among.get(word)
-    return entry.help, " ".join([*entry.defaults, *["leak"] * turns_through(entry)])
+    return entry.help.replace("`", ""), " ".join(
+        [*entry.defaults, *["leak"] * turns_through(entry)]
+    )
 
 
 def _places() -> dict[str, str]:
