@@ -330,7 +330,7 @@ def _decimal(value: float) -> str:
 def _number(text: str) -> float | str:
     """A plain decimal number, or the text itself, to be refused by whoever asked."""
     # The length comes first: it bounds the time that the pattern takes.
-    pattern = r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?"
+    pattern = r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,3})?"
     if len(text) > 40 or not re.fullmatch(pattern, text):
         return text
     value = float(text)
