@@ -47,9 +47,26 @@ from whorl.registry import Number, rules
 from whorl.settling import Influence, Settling, States, widened
 from whorl.system import Blocks, Fields, System, Trace
 
-NUDGE = Number("nudge", 0.0, 0.0, 10.0, help="how far outputs are pushed; 0: the limit")
+NUDGE = Number(
+    "nudge",
+    0.0,
+    0.0,
+    10.0,
+    label="Nudge",
+    help="how far outputs are pushed; 0: the limit",
+    slider=(0.0, 1.0, 0.01),
+)
 SEED = Number("seed", 0, 0, 2**31, help="of the way back", per_pair=False)
-SPREAD = Number("spread", 1.0, 0.0, 100.0, help="how unlike the way back is", per_pair=False)
+SPREAD = Number(
+    "spread",
+    1.0,
+    0.0,
+    100.0,
+    label="Spread",
+    help="how unlike the way back is",
+    slider=(0.0, 4.0, 0.1),
+    per_pair=False,
+)
 
 
 class Settled(Rule):
@@ -236,7 +253,7 @@ def _nudge(nudge: ArrayLike) -> tuple[Array, bool]:
     return size, _check.known(size) and not float(size)
 
 
-@rules.register(parameters=(NUDGE,))
+@rules.register(parameters=(NUDGE,), where=("explorer",), label="equilibrium propagation")
 def equilibrium_propagation(nudge: ArrayLike = 0.0, *, centred: bool = False) -> Rule:
     """Equilibrium propagation: springs pull the outputs of the settled state to their targets.
 
@@ -262,7 +279,7 @@ def equilibrium_propagation(nudge: ArrayLike = 0.0, *, centred: bool = False) ->
     return EquilibriumPropagation(*_nudge(nudge), centred)
 
 
-@rules.register(parameters=(NUDGE,))
+@rules.register(parameters=(NUDGE,), where=("explorer",), label="coupled learning")
 def coupled_learning(nudge: ArrayLike = 0.0) -> Rule:
     """Coupled learning: the outputs are held a little nearer to their targets than they are.
 
@@ -285,7 +302,7 @@ def coupled_learning(nudge: ArrayLike = 0.0) -> Rule:
     return CoupledLearning(*_nudge(nudge))
 
 
-@rules.register()
+@rules.register(where=("explorer",), label="contrastive learning")
 def contrastive_learning() -> Rule:
     """Contrastive learning with hard clamping: the outputs are held at their targets.
 
@@ -296,7 +313,11 @@ def contrastive_learning() -> Rule:
     return CoupledLearning(*_nudge(1.0))
 
 
-@rules.register()
+@rules.register(
+    where=("explorer",),
+    label="adjoint coupled",
+    help="Down the gradient of the energy that it takes to hold the outputs at their targets.",
+)
 def adjoint_coupled_learning() -> Rule:
     r"""Adjoint coupled learning: down the gradient of $\tfrac12 e^\mathsf{T}Z^{-1}e$.
 
@@ -312,7 +333,7 @@ def adjoint_coupled_learning() -> Rule:
     return AdjointCoupledLearning()
 
 
-@rules.register(parameters=(SEED, SPREAD))
+@rules.register(parameters=(SEED, SPREAD), where=("explorer",), label="feedback alignment")
 def feedback_alignment(seed: int = 0, *, spread: float = 1.0) -> Rule:
     """Feedback alignment: a fixed random way back.
 

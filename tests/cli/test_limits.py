@@ -16,7 +16,6 @@ import pytest
 
 import whorl_cli
 from study.small import made, small, text
-from whorl.explorer import tables as drawn
 from whorl.ground import reader, source, store
 from whorl.measured import intake
 from whorl.study import cost, kinds, run
@@ -302,14 +301,12 @@ def test_the_security_page_states_every_limit():
         source.RATE,
         source.MEMORY,
     ]
-    limits += [intake.LOOPS, intake.HELD, drawn.ROWS, drawn.CELLS]
+    limits += [intake.LOOPS, intake.HELD]
     assert [limit for limit in limits if f"{limit:,}".replace(",", " ") not in page] == []
     for words in (
         f"{source.LABEL} bytes",
         f"{source.NAME} characters",
         f"{source.SECONDS:g} s of processor time",
         f"{intake.DIRECTIONS} directions",
-        f"{drawn.COLUMNS} columns",
-        f"{drawn.JUDGED} outputs",
     ):
         assert words in page
