@@ -169,27 +169,46 @@ def test_a_kind_of_another_package_is_designed_run_locked_and_replicated(install
     assert lock.why_unregistered(study, registered, quick=False) is None
     (folder / "core.py").write_text(COMPUTE.replace("LENGTH = 1.0", "LENGTH = 2.0"))
     assert lock.why_unregistered(study, registered, quick=False).endswith(
-        ": swinging/pendulum/core.py"
+        ": swinging/pendulum/core.py::LENGTH"
     )
 
 
-def test_a_lock_of_another_package_covers_its_files_and_those_of_whorl_that_it_names(install):
+def test_a_lock_of_another_package_covers_its_definitions_and_those_of_whorl_that_it_uses(install):
     folder = install()
-    (folder.parent / "shared.py").write_text("import whorl as wh")
-    (folder / "core.py").write_text(f"from swinging import shared\nfrom .. import shared{COMPUTE}")
+    (folder.parent / "shared.py").write_text(
+        "import whorl as wh\n\ndef law(): return wh.leaky(1.0)"
+    )
+    added = "from swinging import shared\nfrom .. import shared as again"
+    source = COMPUTE.replace("LENGTH = 1.0", "LENGTH = again.law().mu")
+    (folder / "core.py").write_text(added + source)
     found = lock.sources("pendulum")
-    assert [path for path in found if path.startswith("swinging/")] == [
-        "swinging/pendulum/__init__.py",
-        "swinging/pendulum/core.py",
-        "swinging/shared.py",
+    assert [name for name in found if name.startswith("swinging/")] == [
+        "swinging/pendulum/core.py::KIND",
+        "swinging/pendulum/core.py::LENGTH",
+        "swinging/pendulum/core.py::Pendulum",
+        "swinging/pendulum/core.py::compute",
+        "swinging/pendulum/core.py::tables",
+        "swinging/shared.py::law",
     ]
     assert {
-        "__init__.py",
-        "learning/ensemble.py",
-        "study/run.py",
-        "ground/streams.py",
+        "feedback.py::leaky",
+        "study/run.py::result",
+        "ground/streams.py::stream",
     } <= found.keys()
-    assert not [path for path in found if "horizon" in path]
+    assert not [name for name in found if "horizon" in name]
+
+
+def test_an_entry_of_a_registry_is_locked_where_it_is_chosen(install):
+    folder = install()
+    asked = "LENGTH = registry.laws.get(NAME).make(leak=1.0).mu\nNAME = 'leaky'"
+    source = f"from whorl import registry{COMPUTE}".replace("LENGTH = 1.0", asked)
+    (folder / "core.py").write_text(source)
+    assert "feedback.py::leaky" in lock.sources("pendulum")
+    assert "feedback.py::repair" not in lock.sources("pendulum")
+    # By a parameter of the design.
+    (folder / "core.py").write_text(source.replace("'leaky'", "p.law"))
+    assert "feedback.py::leaky" not in lock.sources("pendulum")
+    assert "feedback.py::leaky" in lock.sources("pendulum", frozenset({"leaky"}))
 
 
 @pytest.mark.parametrize(
