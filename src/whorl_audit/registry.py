@@ -39,7 +39,8 @@ def version() -> str | None:
 @cache
 def locks() -> dict[str, dict[str, Any]]:
     """The locks that ship, by the name of their kind, which is that of its design too."""
-    there = sorted(HOME.glob("study/kinds/*/design.lock.json"))
+    places = ("whorl/study/kinds/*", "whorl_studies/*")
+    there = [path for one in places for path in sorted(HOME.parent.glob(f"{one}/design.lock.json"))]
     return {path.parent.name: json.loads(path.read_bytes()) for path in there}
 
 
@@ -53,7 +54,7 @@ def shape_faults(study: Study) -> list[str]:
         return ["it does not hold a design and its sources, and nothing else"]
     files = {name.partition("::")[0].removesuffix(".py") for name in sources}
     of_kind = any(study.kind in path.split("/") for path in files)
-    if study.kind in kinds.own() and not of_kind:
+    if study.kind in {*kinds.own(), *locks()} and not of_kind:
         return [f"no file of the kind {study.kind} is among its sources"]
     return [] if sources else ["it has no sources"]
 
@@ -62,7 +63,9 @@ def _installed(names: Collection[str]) -> dict[str, str]:
     """The fingerprints of definitions as they are installed, by `file::definition`."""
     paths = {name.partition("::")[0] for name in names}
     outside = {path for path in paths if Path(path).is_absolute() or ".." in Path(path).parts}
-    files = {path: HOME / path for path in paths - outside}
+    others = ("whorl_studies",)  # beside the folder of whorl
+    homes = {path: HOME.parent if path.split("/")[0] in others else HOME for path in paths}
+    files = {path: homes[path] / path for path in paths - outside}
     here = {
         f"{path}::{name}" if name else path: written
         for path, file in files.items()

@@ -109,7 +109,9 @@ def install(tmp_path, monkeypatch):
 
 def test_the_papers_kinds_come_first_and_in_its_order():
     assert kinds.paper() == ("structural", "threshold", "horizon")
-    assert kinds.names() == ("structural", "threshold", "horizon", "budgets", "foresight", "rules")
+    others = kinds.names()[3:]
+    assert kinds.names() == (*kinds.paper(), *sorted(others))
+    assert {"budgets", "foresight", "rules"} <= set(others)
 
 
 @pytest.mark.parametrize("name", kinds.names())
@@ -143,15 +145,7 @@ def test_the_command_lists_kinds_without_importing_jax():
 
 def test_a_kind_of_another_package_is_designed_run_locked_and_replicated(install, tmp_path):
     folder = install()
-    assert kinds.names() == (
-        "structural",
-        "threshold",
-        "horizon",
-        "budgets",
-        "foresight",
-        "pendulum",
-        "rules",
-    )
+    assert "pendulum" in kinds.names()[3:]
     assert kinds.paper() == ("structural", "threshold", "horizon")
     assert kinds.part("pendulum", "words").CLOSING == "It swings."
     assert kinds.part("pendulum", "figure") is None

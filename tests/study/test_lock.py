@@ -25,7 +25,9 @@ DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 def copied(tmp_path, monkeypatch):
     """A copy of the sources that may be changed."""
     root = tmp_path / "whorl"
-    shutil.copytree(lock.ROOT, root, ignore=shutil.ignore_patterns("__pycache__", "*.parquet"))
+    for package in lock.SHIPPED:
+        ignored = shutil.ignore_patterns("__pycache__", "*.parquet")
+        shutil.copytree(lock.ROOT.with_name(package), tmp_path / package, ignore=ignored)
     monkeypatch.setattr(lock, "ROOT", root)
     return root
 
@@ -42,10 +44,12 @@ def files(found):
 
 @pytest.mark.parametrize("kind", kinds.names())
 def test_the_definitions_of_a_study_are_what_makes_and_judges_its_tables(kind):
-    found, folder = lock.sources(kind), kinds.place(kind).removeprefix("whorl.").replace(".", "/")
+    found, home = lock.sources(kind), kinds.home(kind).removeprefix("whorl.").replace(".", "/")
+    folder = kinds.place(kind).removeprefix("whorl.").replace(".", "/")
+    path = f"{home}.py" if home.endswith("/kind") else f"{home}/__init__.py"
     others = [name for name in kinds.names() if name != kind]
     assert {
-        f"{folder}/__init__.py::KIND",
+        f"{path}::KIND",
         "study/design.py::parse",
         "study/gates.py::verdict",
         "study/run.py::judged",
@@ -53,7 +57,7 @@ def test_the_definitions_of_a_study_are_what_makes_and_judges_its_tables(kind):
         "ground/streams.py::stream",
         "task.py::drawn",
     } <= found.keys()
-    assert not [path for path in files(found) for other in others if f"/{other}/" in path]
+    assert not [path for path in files(found) for other in others if f"/{other}/" in f"/{path}"]
     shown = {f"{folder}/{name}.py" for name in ("figure", "chart", "words")}
     aside = {f"study/{name}.py" for name in ("published", "crate", "replicate", "lock", "reach")}
     assert not (shown | aside) & files(found)
@@ -103,6 +107,10 @@ def test_every_function_that_a_run_calls_is_among_the_definitions(kind, tmp_path
     assert missing == set()
 
 
+def located(path):
+    return (lock.ROOT.parent if path.startswith("whorl_studies/") else lock.ROOT) / path
+
+
 def changed(statement):
     """A copy of a statement with its first constant changed, or None without one."""
     tree = copy.deepcopy(statement)
@@ -121,7 +129,7 @@ def test_a_changed_constant_in_any_definition_of_a_study_changes_its_fingerprint
     count = 0
     for name in lock.sources(kind):
         path, _, part = name.partition("::")
-        source = (lock.ROOT / path).read_text()
+        source = located(path).read_text()
         module = modules.parsed(source, "whorl")
         for place, statement in enumerate(module.parts[part]):
             other = changed(statement)
@@ -188,7 +196,7 @@ def test_a_new_law_policy_rule_system_view_or_kind_keeps_every_lock(kind, copied
 
 def test_a_docstring_in_any_file_keeps_every_lock(copied):
     before = {kind: lock.sources(kind) for kind in kinds.names()}
-    for path in copied.rglob("*.py"):
+    for path in copied.parent.rglob("*.py"):
         source = path.read_text()
         tree = ast.parse(source)
         lines = source.splitlines()
@@ -516,7 +524,11 @@ def test_a_corrupt_lock_is_refused_in_one_sentence(tmp_path, content, rule):
 
 
 def test_registering_the_shipped_designs_anew_writes_what_a_user_would(copied):
-    places = {name: copied / "study" / "kinds" / name for name in kinds.names()}
+    beyond = copied.with_name("whorl_studies")
+    places = {
+        name: beyond / name if (beyond / name).is_dir() else copied / "study" / "kinds" / name
+        for name in kinds.names()
+    }
     for place in places.values():
         (place / "design.lock.json").unlink(missing_ok=True)
     lock.register_shipped()

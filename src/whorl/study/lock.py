@@ -21,6 +21,7 @@ from whorl.study.reach import Reach
 ROOT = Path(__file__).parent.parent
 # What turns a design into a verdict; everything else that a kind uses begins at its `KIND`.
 ENTRIES = (("whorl.study.design", "parse"), ("whorl.study.run", "result"))
+SHIPPED = ("whorl", "whorl_studies")  # the packages whose designs are locked with a release
 SHOWN = 5  # changed definitions that a message names
 
 
@@ -37,10 +38,9 @@ def sources(kind: str, texts: frozenset[str] = frozenset()) -> dict[str, str]:
     Returns:
         The hash of every definition by its name.
     """
-    place = kinds.place(kind)
-    packages = {"whorl", place.partition(".")[0]}
+    packages = {"whorl", kinds.place(kind).partition(".")[0]}
     reach = Reach(lambda module: _file(module, packages), texts)
-    for module, name in (*ENTRIES, (place, "KIND")):
+    for module, name in (*ENTRIES, (kinds.home(kind), "KIND")):
         reach.begin(module, name)
     found = {}
     for module, name in reach.parts:
@@ -61,8 +61,9 @@ def _key(module: str, packages: set[str]) -> str:
 def _root(package: str) -> Path:
     """The folder of a package."""
     top, *inside = package.split(".")
-    found = None if top == "whorl" else find_spec(top)
-    base = ROOT if found is None or found.origin is None else Path(found.origin).parent
+    found = None if top in SHIPPED else find_spec(top)
+    ours = ROOT if top == "whorl" else ROOT.with_name(top)
+    base = ours if found is None or found.origin is None else Path(found.origin).parent
     return base.joinpath(*inside)
 
 
@@ -168,6 +169,6 @@ def why_unregistered(design: Design, registered: dict[str, Any], quick: bool) ->
 def register_shipped() -> None:
     """Lock the designs that ship with whorl anew; only for a change of whorl itself."""
     for name in kinds.names():
-        if kinds.place(name).startswith("whorl."):
-            place = ROOT / "study" / "kinds" / name / "design.lock.json"
+        if kinds.place(name).partition(".")[0] in SHIPPED:
+            place = _root(kinds.place(name)) / "design.lock.json"
             place.write_text(text(lock(shipped(name))))

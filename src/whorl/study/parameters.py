@@ -9,19 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from whorl.ground.rules import (
-    BETAS,
-    CHUNK,
-    DEPTHS,
-    LEAK,
-    SCALES,
-    SEED,
-    SPREAD,
-    Limit,
-    between,
-    only,
-    whole,
-)
+from whorl.ground.rules import BETAS as BETAS
+from whorl.ground.rules import CHUNK as CHUNK
+from whorl.ground.rules import DEPTHS as DEPTHS
+from whorl.ground.rules import LEAK as LEAK
+from whorl.ground.rules import RANK_TOL as RANK_TOL
+from whorl.ground.rules import SCALES as SCALES
+from whorl.ground.rules import SEED as SEED
+from whorl.ground.rules import SPREAD as SPREAD
+from whorl.ground.rules import Limit as Limit
+from whorl.ground.rules import between as between
+from whorl.ground.rules import finite as finite
+from whorl.ground.rules import many as many
+from whorl.ground.rules import only as only
+from whorl.ground.rules import several as several
+from whorl.ground.rules import whole as whole
 
 Fault = tuple[str, str, Any]  # the parameter, the rule that it breaks, and its value
 

@@ -2,9 +2,21 @@
 
 from dataclasses import dataclass
 
-from whorl.ground.rules import BETAS, CHUNK, DEPTHS, RANK_TOL, SEED, SPREAD, between, many, several
-from whorl.ground.rules import whole as number
-from whorl.study.parameters import Common, Fault, parameter
+from whorl.study.parameters import (
+    BETAS,
+    CHUNK,
+    DEPTHS,
+    RANK_TOL,
+    SEED,
+    SPREAD,
+    Common,
+    Fault,
+    between,
+    many,
+    parameter,
+    several,
+)
+from whorl.study.parameters import whole as number
 
 MARKS = several("whole numbers from 1 to 1000000", number(1, 1_000_000)[1])
 DELAYS = several("whole numbers from 1 to 1000", number(1, 1000)[1])

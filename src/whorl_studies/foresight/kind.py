@@ -5,11 +5,11 @@ otherwise. One stage for every arm, horizon and depth, and one for every compara
 """
 
 from whorl.study.kind import Arrays, Kind
-from whorl.study.kinds.foresight import arms, comparators, cost, tables
-from whorl.study.kinds.foresight.arms import Call
-from whorl.study.kinds.foresight.columns import COLUMNS
-from whorl.study.kinds.foresight.comparators import LEARNERS, Compared
-from whorl.study.kinds.foresight.parameters import Foresight
+from whorl_studies.foresight import arms, comparators, cost, tables
+from whorl_studies.foresight.arms import Call
+from whorl_studies.foresight.columns import COLUMNS
+from whorl_studies.foresight.comparators import LEARNERS, Compared
+from whorl_studies.foresight.parameters import Foresight
 
 
 def _stages(p: Foresight) -> list[Call | Compared]:

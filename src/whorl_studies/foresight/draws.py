@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from whorl.ground.streams import stream
-from whorl.learning import schedule
+from whorl.study.compute import schedule
+from whorl.study.draws import stream
 
 ANGLES, FORESEEN, READINGS, WIDE = range(5, 9)  # the last is that of the wide arm
 

@@ -13,16 +13,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from whorl.fast import fused
-from whorl.fast.programs import in_chunks, native_program
-from whorl.learning import baseline
-from whorl.learning.trajectory import mean_loss
+from whorl import Network
 from whorl.study import draws
+from whorl.study.compute import baseline, fused, in_chunks, mean_loss, native_program
 from whorl.study.frames import Table, product
 from whorl.study.kind import Arrays
-from whorl.study.kinds.foresight.arms import narrow
-from whorl.study.kinds.foresight.parameters import Foresight
-from whorl.systems.layered import Network
+from whorl_studies.foresight.arms import narrow
+from whorl_studies.foresight.parameters import Foresight
 
 LEARNERS = ("longer", "finer", "full_batch")
 ACTIONS = 3

@@ -4,9 +4,9 @@ Which of the rules that train circuits follow a gradient, which bend, and which 
 """
 
 from whorl.study.kind import Kind
-from whorl.study.kinds.rules import compute, cost, tables
-from whorl.study.kinds.rules.columns import COLUMNS
-from whorl.study.kinds.rules.parameters import Rules
+from whorl_studies.rules import compute, cost, tables
+from whorl_studies.rules.columns import COLUMNS
+from whorl_studies.rules.parameters import Rules
 
 KIND = Kind(
     name="rules",

@@ -2,8 +2,16 @@
 
 from dataclasses import dataclass
 
-from whorl.ground.rules import BETAS, DEPTHS, between, many, several, whole
-from whorl.study.parameters import Parameters, parameter
+from whorl.study.parameters import (
+    BETAS,
+    DEPTHS,
+    Parameters,
+    between,
+    many,
+    parameter,
+    several,
+    whole,
+)
 
 SIZES = several("whole numbers from 8 to 200", whole(8, 200)[1])
 

@@ -21,11 +21,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from whorl.budget import geometric_factors, gyration
 from whorl.study import draws, frames
+from whorl.study.compute import geometric_factors, gyration
 from whorl.study.kind import Arrays
-from whorl.study.kinds.budgets import draws as own
-from whorl.study.kinds.budgets.parameters import Budgets
+from whorl_studies.budgets import draws as own
+from whorl_studies.budgets.parameters import Budgets
 
 LAWS = ("direct", "leaky", "paired", "kept", "geometric", "repair")
 RESPONSES = ("selected", "joint")

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from whorl.ground.streams import stream
-from whorl.study.draws import softmax_layers, task
+from whorl.study.draws import softmax_layers, stream, task
 
 CIRCUIT, WAY = 9, 10  # what a stream is for, after those of the other studies
 

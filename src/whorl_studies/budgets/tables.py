@@ -7,10 +7,10 @@ import numpy as np
 from whorl.study import bootstrap, frames
 from whorl.study.draws import tasks
 from whorl.study.frames import Parts, Table, Tables, exact_sum
-from whorl.study.kinds.budgets import arms, frozen
-from whorl.study.kinds.budgets.arms import LAWS, RIVALS, Stage
-from whorl.study.kinds.budgets.frozen import MEASURED, RESPONSES, Frozen
-from whorl.study.kinds.budgets.parameters import Budgets
+from whorl_studies.budgets import arms, frozen
+from whorl_studies.budgets.arms import LAWS, RIVALS, Stage
+from whorl_studies.budgets.frozen import MEASURED, RESPONSES, Frozen
+from whorl_studies.budgets.parameters import Budgets
 
 FLOOR = 1e-30  # losses below it are round-off and count as it
 NONE = -1  # no number of updates of the design

@@ -6,20 +6,16 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from whorl.feedback import leaky, rotational
-from whorl.learning.ensemble import Ensemble, stacked, train_many
-from whorl.learning.foresight import TURNS, rollout, steps
-from whorl.learning.ledger import TERMS
-from whorl.learning.policy import Policy
+from whorl import Ensemble, Network, Policy, leaky, rollout, rotational, train_many
 from whorl.study import frames
+from whorl.study.compute import TERMS, TURNS, stacked, steps
 from whorl.study.draws import order as shown
 from whorl.study.draws import softmax_layers, task, wide, wide_layers
 from whorl.study.frames import Table
 from whorl.study.kind import Arrays
-from whorl.study.kinds.foresight import draws
-from whorl.study.kinds.foresight.parameters import Foresight
-from whorl.study.kinds.foresight.spoilt import spoilt
-from whorl.systems.layered import Network
+from whorl_studies.foresight import draws
+from whorl_studies.foresight.parameters import Foresight
+from whorl_studies.foresight.spoilt import spoilt
 
 Problem = tuple[Network, np.ndarray, np.ndarray, np.ndarray]  # and inputs, targets, order
 NETWORK = ("trial", "depth", "beta")  # the keys that a network is drawn for

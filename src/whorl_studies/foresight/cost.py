@@ -1,9 +1,9 @@
 """What a foresight study asks for."""
 
 from whorl.study.kind import Work
-from whorl.study.kinds.foresight.arms import MAIN, Arm, arms
-from whorl.study.kinds.foresight.comparators import ACTIONS, LEARNERS
-from whorl.study.kinds.foresight.parameters import Foresight
+from whorl_studies.foresight.arms import MAIN, Arm, arms
+from whorl_studies.foresight.comparators import ACTIONS, LEARNERS
+from whorl_studies.foresight.parameters import Foresight
 
 
 def work(p: Foresight) -> Work:

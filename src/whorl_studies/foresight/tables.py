@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from whorl.learning.ledger import TERMS
 from whorl.study import bootstrap, frames
+from whorl.study.compute import TERMS
 from whorl.study.draws import order, softmax_networks, tasks
 from whorl.study.frames import Parts, Table, Tables, exact_sum
-from whorl.study.kinds.foresight import arms, comparators, draws
-from whorl.study.kinds.foresight.arms import MAIN, label
-from whorl.study.kinds.foresight.comparators import LEARNERS, Compared
-from whorl.study.kinds.foresight.parameters import Foresight
+from whorl_studies.foresight import arms, comparators, draws
+from whorl_studies.foresight.arms import MAIN, label
+from whorl_studies.foresight.comparators import LEARNERS, Compared
+from whorl_studies.foresight.parameters import Foresight
 
 COMPUTED = ("start", "final", "native", *TERMS, "smallest")
 NONE = -2  # no horizon of the design pays

@@ -1,9 +1,9 @@
 """What a budgets study asks for."""
 
 from whorl.study.kind import Work
-from whorl.study.kinds.budgets import arms, frozen, tables
-from whorl.study.kinds.budgets.arms import LAWS
-from whorl.study.kinds.budgets.parameters import Budgets
+from whorl_studies.budgets import arms, frozen, tables
+from whorl_studies.budgets.arms import LAWS
+from whorl_studies.budgets.parameters import Budgets
 
 
 def work(p: Budgets) -> Work:

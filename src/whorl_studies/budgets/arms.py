@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from whorl.fast import fused
 from whorl.study import draws, frames
+from whorl.study.compute import fused
 from whorl.study.frames import Table
 from whorl.study.kind import Arrays
-from whorl.study.kinds.budgets import draws as own
-from whorl.study.kinds.budgets import learners
-from whorl.study.kinds.budgets.learners import CYCLE, LINEAR, MODES, Lanes, Shape
-from whorl.study.kinds.budgets.parameters import Budgets
+from whorl_studies.budgets import draws as own
+from whorl_studies.budgets import learners
+from whorl_studies.budgets.learners import CYCLE, LINEAR, MODES, Lanes, Shape
+from whorl_studies.budgets.parameters import Budgets
 
 SAMPLES = 6
 LEAST = 1e-8  # the leak of repair: a response that is not regular cannot be repaired

@@ -5,11 +5,11 @@ One stage for every population and depth, and one for arms of a setting that sha
 """
 
 from whorl.study.kind import Arrays, Kind
-from whorl.study.kinds.budgets import arms, cost, frozen, tables
-from whorl.study.kinds.budgets.arms import Stage
-from whorl.study.kinds.budgets.columns import COLUMNS
-from whorl.study.kinds.budgets.frozen import Frozen
-from whorl.study.kinds.budgets.parameters import Budgets
+from whorl_studies.budgets import arms, cost, frozen, tables
+from whorl_studies.budgets.arms import Stage
+from whorl_studies.budgets.columns import COLUMNS
+from whorl_studies.budgets.frozen import Frozen
+from whorl_studies.budgets.parameters import Budgets
 
 
 def _stages(p: Budgets) -> list[Stage | Frozen]:

@@ -11,14 +11,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from whorl.reciprocity import closed_loop
-from whorl.response import response
-from whorl.rules import coupled_learning, equilibrium_propagation
+from whorl import Circuit, Network, closed_loop, coupled_learning, equilibrium_propagation, response
 from whorl.study.kind import Arrays
-from whorl.study.kinds.rules import draws
-from whorl.study.kinds.rules.parameters import Rules
-from whorl.systems.circuit import Circuit
-from whorl.systems.layered import Network
+from whorl_studies.rules import draws
+from whorl_studies.rules.parameters import Rules
 
 LOOPS = ("response", "impedance", "propagation", "coupled", "alignment")
 

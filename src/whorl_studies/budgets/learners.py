@@ -19,10 +19,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from whorl.fast import fused
-from whorl.fast.fused import keep
-from whorl.simplex import tangent_basis
-from whorl.turn import quarter_turn
+from whorl import quarter_turn
+from whorl.study.compute import fused, keep, tangent_basis
 
 SWEEPS = 6  # of Jacobi's rotations: they leave nothing but round-off of a matrix of size six
 CYCLE = 8  # Chebyshev steps

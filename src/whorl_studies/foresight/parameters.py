@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from whorl.ground.rules import Limit, finite, many, several, whole
-from whorl.study.parameters import Coupled, parameter
+from whorl.study.parameters import Coupled, Limit, finite, many, parameter, several, whole
 
 HORIZONS = several("whole numbers from -1 to 1000000", whole(-1, 1_000_000)[1])
 FRACTIONS: Limit = (

@@ -1,7 +1,7 @@
 """What a study of rules asks for."""
 
 from whorl.study.kind import Work
-from whorl.study.kinds.rules.parameters import Rules
+from whorl_studies.rules.parameters import Rules
 
 CIRCUIT = 4000  # bytes of one circuit, per node squared, while it is compiled into one call
 

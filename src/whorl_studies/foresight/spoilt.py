@@ -14,8 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from whorl.learning.foresight import Rollout
-from whorl.learning.policy import Policy, View
+from whorl import Policy, View
+from whorl.study.compute import Rollout
 
 TABLES = ("foreseen", "angles", "errors")
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from whorl.study import frames
 from whorl.study.frames import Parts, Table, Tables
-from whorl.study.kinds.rules.compute import LOOPS, Piece
-from whorl.study.kinds.rules.parameters import Rules
+from whorl_studies.rules.compute import LOOPS, Piece
+from whorl_studies.rules.parameters import Rules
 
 WAYS = ("one-sided", "centred")
 SURE = 1e-12  # below this share of a loop nothing rises and nothing turns
