@@ -11,6 +11,7 @@ beside, and for a run of another version, there is nothing to compare with; such
 import ast
 import hashlib
 import json
+import tomllib
 from collections.abc import Collection, Iterator
 from functools import cache
 from importlib import metadata
@@ -70,9 +71,18 @@ def _installed(names: Collection[str]) -> dict[str, str]:
         f"{path}::{name}" if name else path: written
         for path, file in files.items()
         if file.is_file()
-        for name, written in definitions(file.read_bytes()).items()
+        for name, written in _fingerprints(file).items()
     }
     return {name: here[name] for name in names if name in here}
+
+
+def _fingerprints(file: Path) -> dict[str, str]:
+    """The fingerprints in a source, or that of a specification under the empty name."""
+    content = file.read_bytes()
+    if file.suffix != ".toml":
+        return definitions(content)
+    said = json.dumps(tomllib.loads(content.decode()), separators=(",", ":"))
+    return {"": hashlib.sha256(said.encode()).hexdigest()}
 
 
 def definitions(source: bytes) -> dict[str, str]:

@@ -9,10 +9,12 @@ syntax tree without docstrings. A reworded sentence unlocks nothing; a constant 
 
 import json
 from functools import cache
+from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from whorl.ground.reader import toml
 from whorl.study import kinds
 from whorl.study.design import Design, shipped
 from whorl.study.modules import meaning
@@ -48,6 +50,15 @@ def sources(kind: str, texts: frozenset[str] = frozenset()) -> dict[str, str]:
         if source is not None and source.parts[name]:
             path = _key(module, packages)
             found[f"{path}::{name}" if name else path] = meaning(source, name)
+    file = _root(kinds.place(kind)) / "spec.toml"
+    if file.is_file():
+        top = (
+            ROOT
+            if kinds.place(kind).startswith("whorl.")
+            else _root(kinds.place(kind).partition(".")[0]).parent
+        )
+        said = json.dumps(toml(file.read_bytes(), str(file))[1], separators=(",", ":"))
+        found[file.relative_to(top).as_posix()] = sha256(said.encode()).hexdigest()
     return dict(sorted(found.items()))
 
 

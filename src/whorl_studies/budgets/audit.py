@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from whorl_audit import draws, expect, network, plane, rules
+from whorl_audit import draws, expect, network, plane, spec
 from whorl_audit.draws import SAMPLES
 from whorl_audit.expect import computed, numbers, rows, same, summed, whole
 from whorl_audit.formulas import means
 from whorl_audit.keys import grid
-from whorl_audit.kinds import TASK, Kind
+from whorl_audit.kinds import Kind
 from whorl_audit.types import Array, Columns, Expected, Parameters, Table, Tables, Whole
 
 FROZEN = ("direct", "leaky", "paired", "kept", "geometric", "repair")
@@ -56,48 +56,6 @@ SHARE = 1e-2  # of a value: where twins part by more, nobody can judge it
 NOTHING = 1e-24  # a loss at which twins, whose nudges never end, may part as they like
 LONG = np.longdouble
 MOST = 2**15  # panels of an integral
-
-PARAMETERS = {
-    **rules.common("seed bootstrap_seed trials depths width mixtures betas concentration floor"),
-    **rules.common("resamples chunk rank_tol"),
-    "frozen_depths": rules.wholes(1, 64),
-    "spread": rules.real(1e-3, 1e6),
-    "structural_floor": rules.real(1e-9, 1.0),
-    "gains": rules.reals(1e-3, 1e3),
-    "scale": rules.real(1e-9, 1.0),
-    "updates": rules.wholes(1, 1_000_000),
-    "joint_updates": rules.wholes(1, 1_000_000),
-    "momentum": rules.real(0.0, 0.999),
-    "least_cosine": rules.real(0.0, 1.0),
-    "robust_beta": rules.real(0.0, 100.0),
-    "robust_depths": rules.wholes(1, 64),
-    "robust_gain": rules.real(1e-3, 1e3),
-    "robust_updates": rules.wholes(1, 1_000_000),
-    "errors": rules.reals(1e-6, 1.0),
-    "delays": rules.wholes(1, 1000),
-    "noises": rules.reals(1e-9, 1.0),
-    "flips": rules.reals(1e-6, 1.0),
-    "wide": rules.whole(5, 9),
-}
-_COMPARED = "derived advantage lower upper share"
-TABLES = {
-    "tasks": f"key trial* sample* | {TASK}",
-    "spectra": "key population$ depth* response$ trial* mode* | computed eigenvalue",
-    "bounds": (
-        "key population$ depth* response$ trial* | derived rank* weakest geometric arithmetic"
-        " | computed random diagonal below gyration"
-    ),
-    "frozen": (
-        "key law$ population$ depth* response$ trial* | computed rate gain transient worst_3"
-        " worst_6 mean_3 mean_6 noise impulse work | derived reach thrift"
-    ),
-    "learners": "key setting$ law$ depth* beta gain updates* trial* | computed loss effort",
-    "rivals": "key setting$ law$ rival$ depth* beta gain updates* trial* | computed loss",
-    "troubled": "key setting$ law$ trouble$ level depth* updates* trial* | computed loss",
-    "advantages": f"key setting$ law$ rival$ depth* beta gain updates* | {_COMPARED}",
-    "onsets": "key setting$ law$ depth* beta gain | derived onset*",
-    "robustness": f"key setting$ law$ trouble$ level depth* updates* | {_COMPARED}",
-}
 
 
 def joint(p: Parameters) -> str | None:
@@ -1176,8 +1134,7 @@ def statistics(tables: Tables, p: Parameters) -> dict[str, Expected]:
 
 
 KIND = Kind(
-    parameters=PARAMETERS,
-    tables=TABLES,
+    spec=spec.beside(__file__),
     keys=keys,
     sizes=sizes,
     expected=expected,

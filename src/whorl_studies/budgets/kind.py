@@ -4,10 +4,10 @@ Frozen responses under laws of norm one, learners under laws of equal gain, and 
 One stage for every population and depth, and one for arms of a setting that share a program.
 """
 
+from whorl.study import spec
 from whorl.study.kind import Arrays, Kind
 from whorl_studies.budgets import arms, cost, frozen, tables
 from whorl_studies.budgets.arms import Stage
-from whorl_studies.budgets.columns import COLUMNS
 from whorl_studies.budgets.frozen import Frozen
 from whorl_studies.budgets.parameters import Budgets
 
@@ -21,13 +21,15 @@ def _compute(p: Budgets, stage: Stage | Frozen) -> Arrays:
     return arms.compute(p, stage) if isinstance(stage, Stage) else frozen.compute(p, stage)
 
 
+SPEC = spec.beside(__file__)
 KIND = Kind(
     name="budgets",
-    parameters=Budgets,
-    columns=COLUMNS,
+    parameters=SPEC.parameters(Budgets),
+    columns=SPEC.columns,
     stages=_stages,
     compute=_compute,
     tables=tables.tables,
     statistics=tables.statistics,
     work=cost.work,
+    known=SPEC.statistics,
 )

@@ -13,8 +13,8 @@ from whorl.study.draws import order as shown
 from whorl.study.draws import softmax_layers, task, wide, wide_layers
 from whorl.study.frames import Table
 from whorl.study.kind import Arrays
+from whorl.study.parameters import Coupled
 from whorl_studies.foresight import draws
-from whorl_studies.foresight.parameters import Foresight
 from whorl_studies.foresight.spoilt import spoilt
 
 Problem = tuple[Network, np.ndarray, np.ndarray, np.ndarray]  # and inputs, targets, order
@@ -53,7 +53,7 @@ def label(horizon: int) -> str:
     return "end" if horizon < 0 else f"k{horizon}"
 
 
-def arms(p: Foresight) -> list[Arm]:
+def arms(p: Coupled) -> list[Arm]:
     """All arms, in the order of the tables."""
     deep = tuple(p.depths)
     main = [Arm(name, tuple(p.horizons), deep, p.trials, p.omega) for name in MAIN]
@@ -72,7 +72,7 @@ def arms(p: Foresight) -> list[Arm]:
     ]
 
 
-def calls(p: Foresight) -> list[Call]:
+def calls(p: Coupled) -> list[Call]:
     """Every arm at each of its horizons and depths, in the order of the tables."""
     return [
         Call(arm, horizon, depth)
@@ -82,14 +82,14 @@ def calls(p: Foresight) -> list[Call]:
     ]
 
 
-def keys(p: Foresight, call: Call) -> Table:
+def keys(p: Coupled, call: Call) -> Table:
     """The rows of one call, trials varying fastest."""
     arm = {"arm": [call.arm.name], "horizon": [call.horizon], "width": [call.arm.width]}
     here = p.conditions | {"depth": [call.depth], "trial": range(call.arm.trials)}
     return frames.product(**arm, **here)
 
 
-def compute(p: Foresight, call: Call) -> Arrays:
+def compute(p: Coupled, call: Call) -> Arrays:
     """All trajectories of an arm, a horizon and a depth."""
     rows, arm = keys(p, call), call.arm
     nets, x, y, order = _wide(p, rows) if arm.width != 3 else narrow(p, rows)
@@ -128,7 +128,7 @@ def _each(rows: Table, make: Callable[..., np.ndarray], *keys: str) -> np.ndarra
     return np.stack([made[one] for one in at])
 
 
-def narrow(p: Foresight, rows: Table) -> Problem:
+def narrow(p: Coupled, rows: Table) -> Problem:
     """Networks of width three with their data and orders, one per row."""
     layers = _each(rows, lambda t, d, b: softmax_layers(p.seed, t, d, b, p.floor), *NETWORK)
     x, y = (
@@ -138,7 +138,7 @@ def narrow(p: Foresight, rows: Table) -> Problem:
     return stacked(layers), x, y, _each(rows, lambda trial: shown(p.seed, trial, p.epochs))
 
 
-def _wide(p: Foresight, rows: Table) -> Problem:
+def _wide(p: Coupled, rows: Table) -> Problem:
     def layers(trial: int, depth: int, beta: float) -> np.ndarray:
         return wide_layers(p.seed, trial, draws.WIDE, depth, beta, p.wide, p.floor)
 
@@ -149,7 +149,7 @@ def _wide(p: Foresight, rows: Table) -> Problem:
     return stacked(_each(rows, layers, *NETWORK)), x, y, order
 
 
-def _policy(p: Foresight, arm: Arm, rows: Table, horizon: int | None) -> Policy:
+def _policy(p: Coupled, arm: Arm, rows: Table, horizon: int | None) -> Policy:
     """What an arm chooses from, with what spoils it."""
     law = rotational(p.alpha, base=leaky(p.leak))
     actions = {"halves": steps(*p.halves), "quarters": steps(*p.quarters)}.get(arm.name, TURNS)

@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from whorl_audit import draws, expect, rules
+from whorl_audit import draws, expect, spec
 from whorl_audit.draws import SAMPLES
 from whorl_audit.expect import computed, drawn, number, numbers, rows, same, summed, whole
 from whorl_audit.formulas import TERMS, means, total
 from whorl_audit.keys import grid, layered
-from whorl_audit.kinds import TASK, Kind
+from whorl_audit.kinds import Kind
 from whorl_audit.types import Array, Columns, Expected, Parameters, Table, Tables, Whole
 
 Layers = list[Array]
@@ -35,40 +35,6 @@ FORESEEN = 10**11  # updates that are looked ahead, at most
 TRIED = 24  # choices of every arm, horizon and depth that are tried again
 ALIKE = 1e-11  # readings that agree to this share of their size count as equal
 PATIENCE = 2500  # updates up to which all trials of a comparator are followed; beyond, the first
-
-PARAMETERS = {
-    **rules.common("seed bootstrap_seed trials depths width mixtures betas scales concentration"),
-    **rules.common("floor epochs leak alpha omega resamples chunk"),
-    "horizons": rules.wholes(-1, 1_000_000),
-    "robust_horizons": rules.wholes(-1, 1_000_000),
-    "halves": rules.FRACTIONS,
-    "quarters": rules.FRACTIONS,
-    "noises": rules.reals(1e-6, 10.0),
-    "omegas": rules.reals(1e-3, 1e3),
-    "deep": rules.whole(1, 64),
-    "wide": rules.whole(4, 9),
-    "wide_trials": rules.whole(2, 100_000),
-}
-
-TABLES = {
-    "tasks": f"key trial* sample* | {TASK}",
-    "weights": "key trial* depth* beta layer* row* column* | drawn weight",
-    "schedule": "key trial* update* | drawn sample* foreseen* angle",
-    "readings": "key trial* update* action* | drawn error",
-    "trajectories": "key trajectory* arm$ horizon* width* depth* beta scale trial*"
-    " | computed start final native even handedness step drift smallest"
-    " | derived gap closure departed*",
-    "choices": "key trajectory* update* | computed action*",
-    "conditions": "key arm$ horizon* width* depth* beta scale"
-    " | derived native gap lower upper pays* behind* departed even handedness step drift",
-    "advantages": "key control$ horizon* depth* beta scale"
-    " | derived advantage lower upper claimed*",
-    "payoff": "key arm$ depth* beta scale | derived first* onward*",
-    "costs": "key horizon* | derived foresight* multiple*",
-    "comparators": "key learner$ horizon* depth* beta scale trial* | computed final",
-    "comparisons": "key learner$ horizon* depth* beta scale"
-    " | derived gap advantage lower upper share",
-}
 
 
 @dataclass(frozen=True)
@@ -688,8 +654,7 @@ def statistics(tables: Tables, p: Parameters) -> dict[str, Expected]:
 
 
 KIND = Kind(
-    parameters=PARAMETERS,
-    tables=TABLES,
+    spec=spec.beside(__file__),
     keys=keys,
     sizes=sizes,
     expected=expected,

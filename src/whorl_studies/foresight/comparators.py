@@ -18,8 +18,8 @@ from whorl.study import draws
 from whorl.study.compute import baseline, fused, in_chunks, mean_loss, native_program
 from whorl.study.frames import Table, product
 from whorl.study.kind import Arrays
+from whorl.study.parameters import Coupled
 from whorl_studies.foresight.arms import narrow
-from whorl_studies.foresight.parameters import Foresight
 
 LEARNERS = ("longer", "finer", "full_batch")
 ACTIONS = 3
@@ -38,7 +38,7 @@ class Compared(NamedTuple):
         return f"{self.learner}-depth{self.depth}"
 
 
-def foresight(p: Foresight, horizon: int) -> int:
+def foresight(p: Coupled, horizon: int) -> int:
     """Updates that a trajectory makes in foresight only.
 
     At each of its own, every action's step and what follows it.
@@ -48,14 +48,14 @@ def foresight(p: Foresight, horizon: int) -> int:
     return int(ACTIONS * np.sum(1 + (left if horizon < 0 else np.minimum(left, horizon))))
 
 
-def multiple(p: Foresight, horizon: int) -> int:
+def multiple(p: Coupled, horizon: int) -> int:
     """How many updates for one the same compute gives a learner that does not look ahead, rounded
     up in its favour.
     """
     return 1 - (-foresight(p, horizon) // (p.updates))
 
 
-def compute(p: Foresight, stage: Compared) -> Arrays:
+def compute(p: Coupled, stage: Compared) -> Arrays:
     """The final losses of one learner at one depth, (horizons, rows)."""
     rows = product(**p.conditions | {"depth": [stage.depth], "trial": range(p.trials)})
     make = {"longer": _longer, "finer": _finer, "full_batch": _full_batch}[stage.learner]
@@ -63,7 +63,7 @@ def compute(p: Foresight, stage: Compared) -> Arrays:
 
 
 def _native(
-    p: Foresight, rows: Table, order: np.ndarray, scale: np.ndarray, marks: list[int], every: int
+    p: Coupled, rows: Table, order: np.ndarray, scale: np.ndarray, marks: list[int], every: int
 ) -> np.ndarray:
     """Losses of native learners after the numbers of updates in `marks`, (marks, rows).
 
@@ -84,7 +84,7 @@ def _native(
     return found.T
 
 
-def _longer(p: Foresight, rows: Table) -> np.ndarray:
+def _longer(p: Coupled, rows: Table) -> np.ndarray:
     """The native learner goes on, through fresh permutations of the samples."""
     updates = [p.updates * multiple(p, horizon) for horizon in p.horizons]
     long = np.stack(
@@ -95,7 +95,7 @@ def _longer(p: Foresight, rows: Table) -> np.ndarray:
     return np.stack([found[marks.index(count)] for count in updates])
 
 
-def _finer(p: Foresight, rows: Table) -> np.ndarray:
+def _finer(p: Coupled, rows: Table) -> np.ndarray:
     """Every scheduled sample is shown `multiple` times in a row, with the scale divided by as
     much.
     """
@@ -109,7 +109,7 @@ def _finer(p: Foresight, rows: Table) -> np.ndarray:
     )
 
 
-def _full_batch(p: Foresight, rows: Table) -> np.ndarray:
+def _full_batch(p: Coupled, rows: Table) -> np.ndarray:
     """The metric gradient of the whole task, whose update counts as one for each sample."""
     nets, x, y, _ = narrow(p, rows)
     counts = [p.epochs * multiple(p, horizon) for horizon in p.horizons]

@@ -1,12 +1,12 @@
 """What a foresight study asks for."""
 
 from whorl.study.kind import Work
+from whorl.study.parameters import Coupled
 from whorl_studies.foresight.arms import MAIN, Arm, arms
 from whorl_studies.foresight.comparators import ACTIONS, LEARNERS
-from whorl_studies.foresight.parameters import Foresight
 
 
-def work(p: Foresight) -> Work:
+def work(p: Coupled) -> Work:
     """Rows of the tables, updates in foresight, the bootstrap, and what a compiled call holds."""
     places, horizons = len(p.betas) * len(p.scales), len(p.horizons)
     conditions = len(p.depths) * places
@@ -38,12 +38,12 @@ def work(p: Foresight) -> Work:
     )
 
 
-def _updates(p: Foresight, arm: Arm) -> int:
+def _updates(p: Coupled, arm: Arm) -> int:
     """Updates of a trajectory, whose task has as many vertices as the width and three mixtures."""
     return p.epochs * (arm.width + 3)
 
 
-def _foreseen(p: Foresight, arm: Arm) -> int:
+def _foreseen(p: Coupled, arm: Arm) -> int:
     """Updates that an arm foresees in one condition, every action at a time."""
     updates = _updates(p, arm)
     ahead = sum(min(updates if one < 0 else one + 1, updates) for one in arm.horizons)

@@ -9,16 +9,16 @@ from whorl.study import bootstrap, frames
 from whorl.study.compute import TERMS
 from whorl.study.draws import order, softmax_networks, tasks
 from whorl.study.frames import Parts, Table, Tables, exact_sum
+from whorl.study.parameters import Coupled
 from whorl_studies.foresight import arms, comparators, draws
 from whorl_studies.foresight.arms import MAIN, label
 from whorl_studies.foresight.comparators import LEARNERS, Compared
-from whorl_studies.foresight.parameters import Foresight
 
 COMPUTED = ("start", "final", "native", *TERMS, "smallest")
 NONE = -2  # no horizon of the design pays
 
 
-def tables(p: Foresight, parts: Parts) -> Tables:
+def tables(p: Coupled, parts: Parts) -> Tables:
     """All tables but the statistics, rows in the order of docs/studies.md."""
     built = _drawn_tables(p) | _trajectories(p, parts)
     built["conditions"] = _conditions(p, built["trajectories"])
@@ -32,7 +32,7 @@ def tables(p: Foresight, parts: Parts) -> Tables:
     return built | _comparisons(p, parts, built["trajectories"])
 
 
-def _drawn_tables(p: Foresight) -> Tables:
+def _drawn_tables(p: Coupled) -> Tables:
     trials, updates = range(p.trials), p.updates
     x, y = tasks(p.seed, p.trials, p.concentration)
     layers = {
@@ -58,7 +58,7 @@ def _drawn_tables(p: Foresight) -> Tables:
     }
 
 
-def _trajectories(p: Foresight, parts: Parts) -> Tables:
+def _trajectories(p: Coupled, parts: Parts) -> Tables:
     calls = arms.calls(p)
     keys = frames.joined(arms.keys(p, call) for call in calls)
     seen = {name: np.concatenate([parts[call][name] for call in calls]) for name in COMPUTED}
@@ -79,7 +79,7 @@ def _trajectories(p: Foresight, parts: Parts) -> Tables:
     return {"trajectories": {"trajectory": number} | keys | seen | derived, "choices": choices}
 
 
-def _bounds(p: Foresight, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _bounds(p: Coupled, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The ends of the 95 % interval of the mean of every row, trials resampled together."""
     rows = bootstrap.resampled(p.bootstrap_seed, values.shape[1], p.resamples)
     ends = np.array([bootstrap.interval(one[rows].mean(axis=1)) for one in values])
@@ -91,7 +91,7 @@ def _mean(values: np.ndarray) -> np.ndarray:
     return exact_sum(values) / values.shape[-1]
 
 
-def _conditions(p: Foresight, rows: Table) -> Table:
+def _conditions(p: Coupled, rows: Table) -> Table:
     tables = []
     for arm in arms.arms(p):
         here = rows["arm"] == arm.name
@@ -113,13 +113,13 @@ def _conditions(p: Foresight, rows: Table) -> Table:
     return frames.joined(tables)
 
 
-def _main(p: Foresight, rows: Table, name: str) -> np.ndarray:
+def _main(p: Coupled, rows: Table, name: str) -> np.ndarray:
     """A column of the main arms, (arm, horizon, condition, trial)."""
     count = len(MAIN) * len(p.horizons) * len(p.depths) * len(p.betas) * len(p.scales) * p.trials
     return rows[name][:count].reshape(len(MAIN), len(p.horizons), -1, p.trials)
 
 
-def _advantages(p: Foresight, rows: Table) -> Table:
+def _advantages(p: Coupled, rows: Table) -> Table:
     final = _main(p, rows, "final")
     gain = (final[1:] - final[:1]).reshape(-1, p.trials)
     lower, upper = _bounds(p, gain)
@@ -132,7 +132,7 @@ def _advantages(p: Foresight, rows: Table) -> Table:
     }
 
 
-def _payoff(p: Foresight, conditions: Table) -> Table:
+def _payoff(p: Coupled, conditions: Table) -> Table:
     shape = len(MAIN), len(p.horizons), len(p.depths) * len(p.betas) * len(p.scales)
     pays = conditions["pays"][: math.prod(shape)].reshape(shape).swapaxes(1, 2) == 1
     onward = np.logical_and.accumulate(pays[..., ::-1], axis=-1)[..., ::-1]
@@ -144,7 +144,7 @@ def _payoff(p: Foresight, conditions: Table) -> Table:
     return frames.product(arm=MAIN, **p.conditions) | {"first": first[0], "onward": first[1]}
 
 
-def _comparisons(p: Foresight, parts: Parts, rows: Table) -> Tables:
+def _comparisons(p: Coupled, parts: Parts, rows: Table) -> Tables:
     by_depth = [
         np.stack([parts[Compared(learner, depth)]["final"] for learner in LEARNERS])
         for depth in p.depths
@@ -167,7 +167,7 @@ def _comparisons(p: Foresight, parts: Parts, rows: Table) -> Tables:
     return {"comparators": comparator, "comparisons": frames.product(**keys) | found}
 
 
-def statistics(p: Foresight, t: Tables) -> dict[str, Any]:
+def statistics(p: Coupled, t: Tables) -> dict[str, Any]:
     """Every number that a gate or the report speaks of."""
     rows = t["trajectories"]
     found = frames.counts(t, "trajectories", "choices", "conditions")
@@ -198,7 +198,7 @@ def _native_difference(rows: Table) -> float:
     return float((high - low).max())
 
 
-def _gaps(p: Foresight, t: Tables) -> dict[str, Any]:
+def _gaps(p: Coupled, t: Tables) -> dict[str, Any]:
     """For every arm and horizon.
 
     The conditions in which it pays, and the gap over all conditions with its interval.
@@ -222,7 +222,7 @@ def _gaps(p: Foresight, t: Tables) -> dict[str, Any]:
     return found
 
 
-def _counts(p: Foresight, t: Tables) -> dict[str, Any]:
+def _counts(p: Coupled, t: Tables) -> dict[str, Any]:
     """Conditions in which turning wins against a control or a comparator, and in which it loses, as
     the bounds say.
     """

@@ -7,35 +7,12 @@ the sum over layers. Nothing is differentiated.
 
 import numpy as np
 
-from whorl_audit import draws, rules
+from whorl_audit import draws, spec
 from whorl_audit.expect import computed, drawn, largest, number, numbers, rows, summed, whole
 from whorl_audit.keys import grid, interleave, layered
 from whorl_audit.kinds import Kind
 from whorl_audit.types import Array, Columns, Expected, Parameters, Table, Tables
 
-PARAMETERS = {
-    **rules.common("seed families depths betas floor"),
-    "circuits": rules.whole(2, 100_000),
-    "sizes": rules.wholes(8, 200),
-    "spread": rules.real(0.01, 3),
-    "nudges": rules.reals(0.01, 0.5, 2),
-}
-TABLES = {
-    "edges": "key nodes* circuit* edge* | drawn from* to* conductance way_back",
-    "loops": "key nodes* circuit* row* column*"
-    " | computed response impedance propagation coupled alignment",
-    "nudges": "key nodes* circuit* way$ nudge | computed bias",
-    "circuits": "key nodes* circuit* | drawn target_0 target_1 target_2"
-    " | computed coupled_slowest alignment_slowest"
-    " | derived propagation_skew coupled_skew alignment_skew identity"
-    " coupled_discriminant alignment_discriminant coupled_rises* alignment_rises*"
-    " coupled_turns* alignment_turns* one_sided_slope centred_slope",
-    "weights": "key family* depth* beta layer* row* column* | drawn weight way_back",
-    "network_loops": "key family* depth* beta row* column* | computed response alignment",
-    "networks": "key family* depth* beta | drawn x_0 x_1 x_2 | computed alignment_slowest"
-    " | derived response_skew alignment_skew alignment_discriminant alignment_rises*"
-    " alignment_turns*",
-}
 WAYS = ("one-sided", "centred")
 SURE = 1e-12
 
@@ -251,8 +228,7 @@ def _of_networks(p: Parameters) -> dict[str, Columns]:
 
 def expected(p: Parameters) -> dict[str, Columns]:
     """Every drawn and computed column of the kind."""
-    found = _of_circuits(p) | _of_networks(p)
-    return {name: found[name] for name in TABLES}
+    return _of_circuits(p) | _of_networks(p)
 
 
 # Formulas.
@@ -375,8 +351,7 @@ def statistics(tables: Tables, p: Parameters) -> dict[str, Expected]:
 
 
 KIND = Kind(
-    parameters=PARAMETERS,
-    tables=TABLES,
+    spec=spec.beside(__file__),
     keys=keys,
     sizes=sizes,
     expected=expected,

@@ -13,8 +13,8 @@ import numpy as np
 
 from whorl import Circuit, Network, closed_loop, coupled_learning, equilibrium_propagation, response
 from whorl.study.kind import Arrays
+from whorl.study.parameters import Parameters
 from whorl_studies.rules import draws
-from whorl_studies.rules.parameters import Rules
 
 LOOPS = ("response", "impedance", "propagation", "coupled", "alignment")
 
@@ -31,13 +31,13 @@ class Piece(NamedTuple):
         return f"{self.what}{self.size}"
 
 
-def stages(p: Rules) -> list[Piece]:
+def stages(p: Parameters) -> list[Piece]:
     """Units of work that are kept when a run is interrupted."""
     circuits = [Piece("nodes", size) for size in p.sizes]
     return [*circuits, *(Piece("depth", depth) for depth in p.depths)]
 
 
-def compute(p: Rules, stage: Piece) -> Arrays:
+def compute(p: Parameters, stage: Piece) -> Arrays:
     """The loops of one piece, as arrays over circuits or networks."""
     if stage.what == "nodes":
         drawn = _stacked(

@@ -1,12 +1,12 @@
 """What a study of rules asks for."""
 
 from whorl.study.kind import Work
-from whorl_studies.rules.parameters import Rules
+from whorl.study.parameters import Parameters
 
 CIRCUIT = 4000  # bytes of one circuit, per node squared, while it is compiled into one call
 
 
-def work(p: Rules) -> Work:
+def work(p: Parameters) -> Work:
     """Rows of the tables, and what a compiled call holds."""
     circuits, places = p.circuits * len(p.sizes), p.families * len(p.betas)
     networks = places * len(p.depths)

@@ -6,21 +6,21 @@ import numpy as np
 
 from whorl.study import frames
 from whorl.study.frames import Parts, Table, Tables
+from whorl.study.parameters import Parameters
 from whorl_studies.rules.compute import LOOPS, Piece
-from whorl_studies.rules.parameters import Rules
 
 WAYS = ("one-sided", "centred")
 SURE = 1e-12  # below this share of a loop nothing rises and nothing turns
 
 
-def tables(p: Rules, parts: Parts) -> Tables:
+def tables(p: Parameters, parts: Parts) -> Tables:
     """All tables but the statistics, rows in the order of docs/studies.md."""
     sizes = {size: parts[Piece("nodes", size)] for size in p.sizes}
     deep = {depth: parts[Piece("depth", depth)] for depth in p.depths}
     return _of_circuits(p, sizes) | _of_networks(p, deep)
 
 
-def _of_circuits(p: Rules, sizes: Any) -> Tables:
+def _of_circuits(p: Parameters, sizes: Any) -> Tables:
     every, nudges = range(p.circuits), frames.floats(p.nudges)
     found: dict[str, list[Table]] = {name: [] for name in ("edges", "loops", "nudges", "circuits")}
     for size, d in sizes.items():
@@ -59,7 +59,7 @@ def _circuits(nudges: np.ndarray, d: Any) -> Table:
     )
 
 
-def _of_networks(p: Rules, deep: Any) -> Tables:
+def _of_networks(p: Parameters, deep: Any) -> Tables:
     families, betas = range(p.families), frames.floats(p.betas)
     found: dict[str, list[Table]] = {name: [] for name in ("weights", "network_loops", "networks")}
     for depth, d in deep.items():
@@ -141,7 +141,7 @@ def _below(values: np.ndarray) -> np.ndarray:
     return (values < -SURE).astype(int)
 
 
-def statistics(p: Rules, t: Tables) -> dict[str, Any]:
+def statistics(p: Parameters, t: Tables) -> dict[str, Any]:
     """Every number that a gate or the report speaks of."""
     rows, nets = t["circuits"], t["networks"]
     found: dict[str, Any] = frames.counts(t, "circuits", "networks")
