@@ -15,10 +15,11 @@ import numpy as np
 
 from whorl import Network
 from whorl.study import draws
-from whorl.study.compute import baseline, fused, in_chunks, mean_loss, native_program
+from whorl.study.compute import baseline, fused, in_chunks, mean_loss
 from whorl.study.frames import Table, product
 from whorl.study.kind import Arrays
 from whorl.study.parameters import Coupled
+from whorl_studies.foresight import native
 from whorl_studies.foresight.arms import narrow
 
 LEARNERS = ("longer", "finer", "full_batch")
@@ -74,7 +75,7 @@ def _native(
     numbers = np.column_stack([scale, np.broadcast_to(settings, (len(order), len(settings)))])
     size = p.chunk if fused.on_cpu() else len(order)
     found = in_chunks(
-        native_program(), (nets.layers, x, y, order, numbers), size, os.cpu_count() or 1
+        native.program(), (nets.layers, x, y, order, numbers), size, os.cpu_count() or 1
     )
     if not np.isfinite(found).all():
         raise ValueError(

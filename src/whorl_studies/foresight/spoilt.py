@@ -37,11 +37,15 @@ class Spoilt(Rollout):
         turning = tuple(jnp.cos(angle) * b + jnp.sin(angle) * r for b, r in parts)
         return eqx.tree_at(lambda old: old.turning, view, turning)
 
-    def expected(self, view: View) -> Int[Array, "updates"]:
-        return view.order if self.foreseen is None else self.foreseen
-
-    def read(self, view: View, losses: Float[Array, "actions"]) -> Float[Array, "actions"]:
-        return losses if self.errors is None else losses * (1 + self.errors[view.number])
+    def ends(self, view: View) -> Float[Array, "actions"]:
+        """The losses ahead as they are read, by the order that is believed in."""
+        if self.foreseen is not None:
+            view = eqx.tree_at(lambda old: old.order, view, self.foreseen)
+        losses = super().ends(view)
+        if self.errors is None:
+            return losses
+        read = losses * (1 + self.errors[view.number])
+        return jnp.where(jnp.isfinite(losses), read, jnp.inf)
 
     def kernel_tables(self, order: np.ndarray) -> list[np.ndarray]:
         numbers, foreseen, mixture, errors = super().kernel_tables(order)
