@@ -40,8 +40,8 @@ def version() -> str | None:
 @cache
 def locks() -> dict[str, dict[str, Any]]:
     """The locks that ship, by the name of their kind, which is that of its design too."""
-    places = ("whorl/study/kinds/*", "whorl_studies/*")
-    there = [path for one in places for path in sorted(HOME.parent.glob(f"{one}/design.lock.json"))]
+    here, beside = "study/kinds/*/design.lock.json", "whorl_studies/*/design.lock.json"
+    there = [*sorted(HOME.glob(here)), *sorted(HOME.parent.glob(beside))]
     return {path.parent.name: json.loads(path.read_bytes()) for path in there}
 
 

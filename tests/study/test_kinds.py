@@ -203,13 +203,13 @@ def test_a_lock_of_another_package_covers_its_definitions_and_those_of_whorl_tha
 
 def test_an_entry_of_a_registry_is_locked_where_it_is_chosen(install):
     folder = install()
-    asked = "LENGTH = registry.laws.get(NAME).make(leak=1.0).mu\nNAME = 'leaky'"
+    asked = "NAME = 'leaky'\nLENGTH = registry.laws.get(NAME).make(leak=1.0).mu"
     source = f"from whorl import registry{COMPUTE}".replace("LENGTH = 1.0", asked)
     (folder / "core.py").write_text(source)
     assert "feedback.py::leaky" in lock.sources("pendulum")
     assert "feedback.py::repair" not in lock.sources("pendulum")
     # By a parameter of the design.
-    (folder / "core.py").write_text(source.replace("'leaky'", "p.law"))
+    (folder / "core.py").write_text(source.replace("'leaky'", "str(7)"))
     assert "feedback.py::leaky" not in lock.sources("pendulum")
     assert "feedback.py::leaky" in lock.sources("pendulum", frozenset({"leaky"}))
 

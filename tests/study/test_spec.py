@@ -56,7 +56,7 @@ def test_a_specification_says_parameters_columns_and_statistics():
         ("from = 0.5, ", "", 8, "from of scale must be a number"),
         ("to = 2.0", "to = 0.2", 8, "to of scale must be at least from"),
         ("to = 2.0", "up = 2.0, to = 2.0", 8, "the parameter scale may hold type, help, from, to"),
-        ('help = "depths" }', "}", 9, "depths must be a table with a type and a help"),
+        (', help = "depths" }', " }", 9, "depths must be a table with a type and a help"),
         ('["key",', '["seen",', 13, "the column swing must be .role, type, equation, meaning."),
         ('"float64"', '"float"', 14, "the column angle must be"),
         (', "angle", "rad"', "", 14, "the column angle must be"),

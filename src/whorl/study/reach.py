@@ -40,7 +40,7 @@ class Reach:
 
     def begin(self, name: str, part: str) -> None:
         """Count a definition and all that it uses."""
-        self._part(name, part)
+        self.follow(name, (part,))
         while self._waiting or self._chosen():
             self._use(*self._waiting.pop())
 
