@@ -129,6 +129,8 @@ def test_a_changed_constant_in_any_definition_of_a_study_changes_its_fingerprint
     count = 0
     for name in lock.sources(kind):
         path, _, part = name.partition("::")
+        if path.endswith(".toml"):
+            continue
         source = located(path).read_text()
         module = modules.parsed(source, "whorl")
         for place, statement in enumerate(module.parts[part]):
@@ -140,6 +142,33 @@ def test_a_changed_constant_in_any_definition_of_a_study_changes_its_fingerprint
                 assert modules.meaning(mutant, part) != modules.meaning(module, part)
                 count += 1
     assert count > 100
+
+
+def test_a_changed_constant_is_noticed_in_its_file_and_in_no_other_definition(copied):
+    before = lock.sources("horizon")
+    names = [name for name in before if "::" in name]
+    noticed = 0
+    for name in names[:: len(names) // 12]:
+        path, _, part = name.partition("::")
+        source = (copied / path).read_text()
+        tree = ast.parse(source)
+        for place, statement in enumerate(tree.body):
+            if part in modules.made(statement) and (other := changed(statement)) is not None:
+                tree.body[place] = other
+                (copied / path).write_text(ast.unparse(tree))
+                now = lock.sources("horizon")
+                assert {one for one in before if before[one] != now.get(one)} == {name}
+                noticed += 1
+        (copied / path).write_text(source)
+    assert noticed > 5
+
+
+def test_a_changed_specification_breaks_the_lock_and_its_comments_do_not(copied):
+    path, registered = copied / "study/kinds/threshold/spec.toml", lock.lock(small())
+    path.write_text("# A remark.\n\n" + path.read_text())
+    assert why(small(), registered) is None
+    path.write_text(path.read_text().replace("to = 64", "to = 65"))
+    assert why(small(), registered).endswith("ones: study/kinds/threshold/spec.toml")
 
 
 ADDED = {
