@@ -17,7 +17,7 @@ from whorl.learning.foresight import TURNS, Action, costate, rollout, steps
 from whorl.learning.ledger import TERMS
 from whorl.learning.policy import look, reserved
 from whorl.learning.trajectory import mean_loss
-from whorl.study.kinds.foresight.spoilt import spoilt as spoil
+from whorl_studies.foresight.spoilt import spoilt as spoil
 
 MIXED = (Action(), Action(0.5, 0.7), Action(-2.0), Action(0.0, 0.5))
 

@@ -4,6 +4,7 @@ Which module may know which, what an import may do, and what no file may hold.
 """
 
 import ast
+import importlib
 import inspect
 import re
 import subprocess
@@ -124,13 +125,52 @@ def test_importing_the_library_leaves_the_settings_of_jax_alone():
 def test_nothing_in_the_auditor_names_a_kind_but_the_file_of_a_kind():
     auditor = SOURCE.parent / "whorl_audit"
     files = [path for path in (auditor / "kinds").glob("*.py") if path.stem != "__init__"]
-    names = "|".join(path.stem for path in files)
+    beside = [path for path in auditor.with_name("whorl_studies").iterdir() if path.is_dir()]
+    names = "|".join(path.stem for path in [*files, *beside] if not path.stem.startswith("_"))
     # In quotes, or as a module of the folder: a name may be a common word.
     named = re.compile(rf"[\"'`]({names})[\"'`]|kinds(\.| import )({names})\b")
     others = set(auditor.rglob("*.py")) - set(files)
     assert [path.name for path in others if named.search(path.read_text())] == []
     assert named.search('kind = kinds.find("horizon")')
-    assert named.search("from whorl_audit.kinds import foresight")
+    assert named.search("from whorl_audit.kinds import threshold")
+
+
+STUDIES = SOURCE.with_name("whorl_studies")
+OURS = sorted(path for path in STUDIES.rglob("*.py") if path.name != "audit.py")
+SHARED = re.findall(
+    r"^\| `(whorl[\w.]*)` \|",
+    (PAGE.parent / "howto" / "extend.md").read_text(),
+    re.MULTILINE,
+)
+
+
+def taken(path):
+    """What a file takes from whorl: modules and the names out of each."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, "*") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((node.module, alias.name) for alias in node.names)
+
+
+@pytest.mark.parametrize("path", OURS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_a_study_beyond_the_paper_uses_public_names_of_whorl_only(path):
+    used = [(module, name) for module, name in taken(path) if module.partition(".")[0] == "whorl"]
+    strange = [
+        f"{module}.{name}"
+        for module, name in used
+        if name.startswith("_") or (module not in SHARED and f"{module}.{name}" not in SHARED)
+    ]
+    assert strange == []
+    assert {name for module, name in used if module == "whorl"} <= set(PUBLIC) | {"palette"}
+    others = {module.split(".")[1] for module, _ in taken(path) if "whorl_studies." in module}
+    assert others <= {path.parent.name}
+
+
+def test_what_a_kind_may_import_is_there():
+    for name in SHARED:
+        assert not any(part.startswith("_") for part in name.split("."))
+        assert importlib.import_module(name).__doc__
 
 
 @pytest.mark.parametrize("name", PUBLIC)

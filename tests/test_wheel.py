@@ -18,7 +18,7 @@ import pytest
 import whorl
 
 HOME = Path(__file__).parent.parent
-PACKAGES = ("whorl", "whorl_audit", "whorl_cli")
+PACKAGES = ("whorl", "whorl_audit", "whorl_cli", "whorl_studies")
 
 
 def sources():

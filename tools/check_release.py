@@ -32,7 +32,7 @@ TOOLS = (
 )
 HOST = ("check-jsonschema", "zizmor", "pre-commit")
 EXTRAS = "explore,sweep,optax,sklearn,krylov"
-PACKAGES = ("whorl", "whorl_audit", "whorl_cli")
+PACKAGES = ("whorl", "whorl_audit", "whorl_cli", "whorl_studies")
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ another. Both are said and are no failure.
 import ast
 import hashlib
 import json
+import tomllib
 from collections.abc import Collection, Iterator
 from functools import cache
 from importlib import metadata
@@ -40,7 +41,8 @@ def version() -> str | None:
 @cache
 def locks() -> dict[str, dict[str, Any]]:
     """The locks that ship, by the name of their kind, which is that of its design too."""
-    there = sorted(HOME.glob("study/kinds/*/design.lock.json"))
+    here, beside = "study/kinds/*/design.lock.json", "whorl_studies/*/design.lock.json"
+    there = [*sorted(HOME.glob(here)), *sorted(HOME.parent.glob(beside))]
     return {path.parent.name: json.loads(path.read_bytes()) for path in there}
 
 
@@ -52,22 +54,123 @@ def shape_faults(study: Study) -> list[str]:
     sources = study.lock.get("sources")
     if set(study.lock) != {"design", "sources"} or not isinstance(sources, dict):
         return ["it does not hold a design and its sources, and nothing else"]
-    of_kind = any(study.kind in path.removesuffix(".py").split("/") for path in sources)
-    if study.kind in kinds.own() and not of_kind:
+    files = {name.partition("::")[0].removesuffix(".py") for name in sources}
+    of_kind = any(study.kind in path.split("/") for path in files)
+    if study.kind in {*kinds.own(), *locks()} and not of_kind:
         return [f"no file of the kind {study.kind} is among its sources"]
     return [] if sources else ["it has no sources"]
 
 
-def _installed(paths: Collection[str]) -> dict[str, str]:
-    """The fingerprints of source files as they are installed."""
+def _installed(names: Collection[str]) -> dict[str, str]:
+    """The fingerprints of definitions as they are installed, by `file::definition`."""
+    paths = {name.partition("::")[0] for name in names}
     outside = {path for path in paths if Path(path).is_absolute() or ".." in Path(path).parts}
-    files = {path: HOME / path for path in paths if path not in outside}
-    return {path: fingerprint(file.read_bytes()) for path, file in files.items() if file.is_file()}
+    others = ("whorl_studies",)  # beside the folder of whorl
+    homes = {path: HOME.parent if path.split("/")[0] in others else HOME for path in paths}
+    files = {path: homes[path] / path for path in paths - outside}
+    here = {
+        f"{path}::{name}" if name else path: written
+        for path, file in files.items()
+        if file.is_file()
+        for name, written in _fingerprints(file).items()
+    }
+    return {name: here[name] for name in names if name in here}
 
 
-def fingerprint(source: bytes) -> str:
-    """The SHA-256 of the syntax tree of a source, as docs/studies.md writes it down."""
-    return hashlib.sha256("".join(_written(ast.parse(source))).encode()).hexdigest()
+def _fingerprints(file: Path) -> dict[str, str]:
+    """The fingerprints in a source, or that of a specification under the empty name."""
+    content = file.read_bytes()
+    if file.suffix != ".toml":
+        return definitions(content)
+    said = json.dumps(tomllib.loads(content.decode()), separators=(",", ":"))
+    return {"": hashlib.sha256(said.encode()).hexdigest()}
+
+
+def definitions(source: bytes) -> dict[str, str]:
+    """The fingerprint of every definition of a source, as docs/studies.md writes it down.
+
+    The empty name has what runs when the file is imported.
+    """
+    body = ast.parse(source).body
+    imports: dict[str, list[str]] = {}
+    made: dict[str, list[ast.stmt]] = {}
+    for node in body:
+        for alias in node.names if isinstance(node, ast.Import | ast.ImportFrom) else ():
+            if isinstance(node, ast.ImportFrom):
+                imports[alias.asname or alias.name] = [node.module or "", alias.name]
+            elif alias.asname:
+                imports[alias.asname] = [alias.name, ""]
+            else:
+                top = alias.name.split(".")[0]
+                imports[top] = [top, ""]
+        for name in _defines(node):
+            made.setdefault(name, []).append(node)
+    registries = {name for name, nodes in made.items() if any(map(_makes_registry, nodes))}
+    for node in body:
+        owners = [name for name in _changes(node) if name in made and name not in registries]
+        for name in owners:
+            made[name] += [] if node in made[name] else [node]
+        if not owners and not _defines(node) and not _says_nothing(node):
+            made.setdefault("", []).append(node)
+    for nodes in made.values():
+        nodes.sort(key=lambda node: node.lineno)
+    return {name: _fingerprint(nodes, imports) for name, nodes in made.items()}
+
+
+def _defines(node: ast.stmt) -> list[str]:
+    """The names that a function, a class or an assignment to names alone defines."""
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            return [node.name]
+        case ast.Assign():
+            sides = [getattr(target, "elts", None) or [target] for target in node.targets]
+            names = [getattr(one, "id", "") for side in sides for one in side]
+            return names if all(names) else []
+        case ast.AnnAssign(target=ast.Name(id=name)) | ast.AugAssign(target=ast.Name(id=name)):
+            return [name]
+    return []
+
+
+def _changes(node: ast.stmt) -> list[str]:
+    """The names whose methods a statement calls, or whose attributes or entries it sets."""
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            methods = [getattr(one, "func", one) for one in node.decorator_list]
+        case ast.Expr(value=ast.Call(func=method)):
+            methods = [method]
+        case ast.Assign() | ast.AugAssign() | ast.AnnAssign() if not _defines(node):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names = [one.id for t in targets for one in ast.walk(t) if isinstance(one, ast.Name)]
+            return names[:1]
+        case _:
+            return []
+    roots = []
+    for method in methods:
+        root = method
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if isinstance(root, ast.Name) and root is not method:
+            roots.append(root.id)
+    return roots
+
+
+def _makes_registry(node: ast.stmt) -> bool:
+    made = getattr(node, "value", None)
+    return isinstance(made, ast.Call) and ast.unparse(made.func).endswith("Registry")
+
+
+def _says_nothing(node: ast.stmt) -> bool:
+    """Whether a statement is an import, a text, or for a type checker alone."""
+    checking = isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
+    text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    return checking or text or isinstance(node, ast.Import | ast.ImportFrom)
+
+
+def _fingerprint(nodes: list[ast.stmt], imports: dict[str, list[str]]) -> str:
+    words = {one.id for node in nodes for one in ast.walk(node) if isinstance(one, ast.Name)}
+    taken = json.dumps([[word, *imports[word]] for word in sorted(words & imports.keys())])
+    text = f"[{taken.replace(', ', ',')},{''.join(_written(nodes))}]"
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _written(value: object) -> Iterator[str]:
@@ -93,7 +196,7 @@ def _written(value: object) -> Iterator[str]:
         yield json.dumps(repr(value))
 
 
-def _speaks_first(node: ast.AST, body: list[ast.stmt]) -> bool:
+def _speaks_first(node: object, body: list[ast.stmt]) -> bool:
     """Whether the body of a module, class or function begins with a docstring."""
     first = body[0].value if body and isinstance(body[0], ast.Expr) else None
     holder = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from whorl_audit.finding import Finding, counted, impossible
-from whorl_audit.kinds import REAL, WORD, Column, Kind
+from whorl_audit.kinds import Column, Kind
+from whorl_audit.spec import REAL, WORD
 from whorl_audit.types import Parameters, Table, Tables
 
 ROOM = 100_000  # rows that may be missing and still be gone through

@@ -107,28 +107,3 @@ FRACTIONS = Rule(
         and all(0 <= one <= 1 for one in value)
     ),
 )
-_COMMON = {
-    "seed": whole(0, 2**63 - 1),
-    "bootstrap_seed": whole(0, 2**63 - 1),
-    "families": whole(2, 100_000),
-    "trials": whole(2, 100_000),
-    "depths": wholes(1, 64),
-    "width": whole(3, 3),
-    "mixtures": whole(3, 3),
-    "concentration": real(1e-3, 1e6),
-    "floor": real(1e-9, 1.0),
-    "betas": reals(0.0, 100.0),
-    "scales": reals(1e-9, 1.0),
-    "epochs": whole(1, 1_000_000),
-    "leak": real(1e-6, 1e6),
-    "alpha": real(1.0, 1.0),
-    "omega": real(1e-3, 1e3),
-    "resamples": whole(1, 1_000_000),
-    "chunk": whole(64, 65_536, multiple=64),
-    "rank_tol": real(1e-24, 0.5),
-}
-
-
-def common(names: str) -> dict[str, Rule]:
-    """The rules of parameters that kinds share, by their names."""
-    return {name: _COMMON[name] for name in names.split()}

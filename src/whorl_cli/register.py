@@ -60,6 +60,6 @@ def call(given: argparse.Namespace) -> int:
         _output.say({"lock": str(place), **content})
     else:
         _output.line(
-            f"registered {study.name} with {len(content['sources'])} source files in {place}"
+            f"registered {study.name} with {len(content['sources'])} definitions in {place}"
         )
     return 0

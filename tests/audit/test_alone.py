@@ -15,6 +15,7 @@ from audit import forge
 
 SOURCE = Path(whorl_audit.__file__).parent
 FORBIDDEN = ("jax", "jaxlib", "whorl", "whorl_cli", "scipy", "equinox")
+BESIDE = sorted(SOURCE.with_name("whorl_studies").glob("*/audit.py"))
 ALLOWED = {"numpy", "pyarrow", "whorl_audit", *sys.stdlib_module_names}
 BLOCKED = f"""
 import runpy, sys
@@ -48,6 +49,12 @@ def test_it_runs_where_neither_jax_nor_whorl_can_be_imported(tmp_path):
     assert "structural" in done.stdout
 
 
+@pytest.mark.parametrize("path", BESIDE, ids=lambda path: path.parent.name)
+def test_the_auditor_of_a_study_beyond_the_paper_needs_neither(path):
+    done = behind_the_wall(f"import whorl_studies.{path.parent.name}.audit as found; found.KIND")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.parametrize("name", FORBIDDEN)
 def test_the_wall_holds(name):
     assert "is behind the wall" in behind_the_wall(f"import {name}").stderr
@@ -62,7 +69,9 @@ def imports(source):
 
 
 @pytest.mark.parametrize(
-    "path", sorted(SOURCE.rglob("*.py")), ids=lambda path: path.relative_to(SOURCE).as_posix()
+    "path",
+    [*sorted(SOURCE.rglob("*.py")), *BESIDE],
+    ids=lambda path: path.relative_to(SOURCE.parent).as_posix(),
 )
 def test_a_file_imports_numpy_a_table_reader_and_the_standard_library_only(path):
     assert set(imports(path.read_text())) <= ALLOWED

@@ -10,14 +10,14 @@ import pytest
 
 import whorl_audit
 from audit import forge, tamper
-from whorl_audit import kinds
+from whorl_audit import kinds, spec
 from whorl_audit.types import UnreadableError
 
 # The smallest kind: a number that is drawn for every family, its square, and their mean.
 SPIRAL = """
 import numpy as np
 
-from whorl_audit import draws, expect, rules
+from whorl_audit import draws, expect, spec
 from whorl_audit.keys import grid
 from whorl_audit.kinds import Kind
 
@@ -28,14 +28,23 @@ def expected(p):
 
 
 KIND = Kind(
-    parameters=rules.common("seed families"),
-    tables={"tasks": "key family* | drawn value | derived square"},
+    spec=spec.beside(__file__),
     keys=lambda p: {"tasks": grid(family=range(p["families"]))},
     sizes=lambda p: {"tasks": p["families"]},
     expected=expected,
     derived={"tasks": lambda t, p: {"square": expect.same(t["tasks"]["value"] ** 2)}},
     statistics=lambda t, p: expect.numbers({"square.mean": t["tasks"]["square"].mean()}),
 )
+"""
+SPEC = """
+[parameters]
+seed = { type = "whole", from = 0, to = 100, help = "root seed" }
+families = { type = "whole", from = 2, to = 100000, help = "numbers" }
+
+[tables.tasks]
+family = ["key", "int64", "", "number of the family"]
+value = ["drawn", "float64", "", "a number"]
+square = ["derived", "float64", "", "its square"]
 """
 PARAMETERS = {"seed": 3, "families": 5}
 
@@ -49,6 +58,7 @@ def bring(tmp_path, monkeypatch):
         place = tmp_path / "installed" / package
         place.mkdir(parents=True)
         (place / f"{package}.py").write_text(source)
+        (place / "spec.toml").write_text(SPEC)
         about = place / f"{package}-1.0.dist-info"
         about.mkdir()
         (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
@@ -74,18 +84,17 @@ def spiral(bring, tmp_path, monkeypatch):
 
 
 def test_the_kinds_of_the_folder_are_found_and_each_says_all_there_is_to_say():
-    assert set(kinds.own()) == set(kinds.installed())
-    assert set(forge.PARAMETERS) | {"budgets", "foresight", "rules"} == set(kinds.own())
-    for name in kinds.own():
+    assert set(kinds.own()) <= set(kinds.installed())
+    assert set(forge.PARAMETERS) == set(kinds.own())
+    for name in kinds.installed():
         kind = kinds.find(name)
-        assert list(kind.columns) == [*kind.tables, "statistics"]
         assert {column.role for table in kind.columns.values() for column in table} == {
             "key",
             "drawn",
             "computed",
             "derived",
         }
-        assert {place[0] for place in kind.roundoff.values() if place} <= set(kind.tables)
+        assert {place[0] for place in kind.roundoff.values() if place} <= set(kind.columns)
 
 
 def test_a_kind_that_another_package_brings_is_audited_like_ours(spiral):
@@ -95,6 +104,22 @@ def test_a_kind_that_another_package_brings_is_audited_like_ours(spiral):
     assert "tasks.value follows from the seed" in claims
     assert "tasks.square follows from other columns by its formula" in claims
     assert "statistic square.mean follows from the tables" in claims
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ('type = "whole", from = 2', 'type = "hole", from = 2', "a parameter must have a type"),
+        ('["drawn",', '["seen",', "a role must be one of key, drawn, computed, derived, but"),
+        ("[parameters]", "[parameter]", "KeyError: 'parameters'"),
+        ("[parameters]", "[parameters", "TOMLDecodeError"),
+    ],
+)
+def test_a_specification_that_is_none_is_refused_in_one_sentence(tmp_path, old, new, why):
+    (tmp_path / "spec.toml").write_text(SPEC.replace(old, new))
+    rule = f"spec.toml must be the specification of a kind, but there is .*{why}"
+    with pytest.raises(UnreadableError, match=rule):
+        spec.read(tmp_path / "spec.toml")
 
 
 @pytest.mark.parametrize("column", ["family", "value", "square"])
@@ -115,7 +140,7 @@ def test_a_parameter_that_such_a_kind_does_not_allow_is_refused(spiral):
 def test_a_kind_that_is_not_installed_is_refused_with_those_that_are(spiral):
     path = spiral / "spiral" / "design.toml"
     path.write_text(path.read_text().replace('kind = "spiral"', 'kind = "helix"'))
-    known = "budgets, foresight, horizon, rules, structural, threshold, spiral"
+    known = ", ".join(kinds.installed())
     rule = f"^the kind of a design must be one of {known}, but .* says 'helix'$"
     with pytest.raises(UnreadableError, match=rule):
         whorl_audit.audit(spiral)

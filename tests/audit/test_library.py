@@ -9,7 +9,7 @@ from study.small import SMALL, made, small
 from whorl.study import design, run
 from whorl.study import kinds as ours
 from whorl_audit import kinds, rows
-from whorl_audit.kinds.foresight import quarter_turn
+from whorl_studies.foresight.audit import quarter_turn
 
 
 @pytest.mark.sampled(1)

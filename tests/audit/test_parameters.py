@@ -10,8 +10,8 @@ from study import small
 from whorl.study import cost, design
 from whorl.study import kinds as ours
 from whorl_audit import folder, kinds, limits
-from whorl_audit.kinds import foresight
 from whorl_audit.types import UnreadableError
+from whorl_studies.foresight import audit as foresight
 
 KINDS = ours.names()
 RULES = {kind: ours.get(kind).parameters.rules() for kind in KINDS}

@@ -110,9 +110,9 @@ def test_a_bound_that_was_lowered_with_its_registration_does_not_pass_for_the_sh
 @pytest.mark.parametrize("change", ["one", "emptied", "fewer", "gone", "listed"])
 def test_forged_sources_of_a_lock_are_found(mine, change):
     changes = {
-        "one": lambda said: said["sources"].update({"system.py": "0" * 64}),
+        "one": lambda said: said["sources"].update({"system.py::System": "0" * 64}),
         "emptied": lambda said: said | {"sources": {}},
-        "fewer": lambda said: said["sources"].pop("system.py") and None,
+        "fewer": lambda said: said["sources"].pop("system.py::System") and None,
         "gone": lambda said: {"design": said["design"]},
         "listed": lambda said: said | {"sources": []},
     }
@@ -133,9 +133,11 @@ def test_the_lock_of_a_shipped_design_is_the_one_that_ships(sound, name):
     study = folder.read(sound / "threshold")
     study = replace(study, kind=name, lock=ships, hashes=study.hashes | {"design": ships["design"]})
     assert registry.judge(study, registry.version()) == ([], None)
-    forged = replace(study, lock=ships | {"sources": ships["sources"] | {"system.py": "0" * 64}})
+    forged = replace(
+        study, lock=ships | {"sources": ships["sources"] | {"system.py::System": "0" * 64}}
+    )
     assert registry.judge(forged, registry.version()) == (
-        ["system.py is not as in the lock that ships"],
+        ["system.py::System is not as in the lock that ships"],
         None,
     )
     assert "made by whorl 0.0.0" in str(registry.judge(forged, "0.0.0")[1])
@@ -144,7 +146,7 @@ def test_the_lock_of_a_shipped_design_is_the_one_that_ships(sound, name):
 
 def test_the_lock_of_a_kind_is_found_where_its_design_lies(tmp_path, monkeypatch):
     place = "study/kinds/threshold/design.lock.json"
-    said = {"design": "0" * 64, "sources": {"study/kinds/threshold/compute.py": "1" * 64}}
+    said = {"design": "0" * 64, "sources": {"study/kinds/threshold/compute.py::stages": "1" * 64}}
     (tmp_path / place).parent.mkdir(parents=True)
     (tmp_path / place).write_text(json.dumps(said))
     monkeypatch.setattr(registry, "HOME", tmp_path)
@@ -154,10 +156,10 @@ def test_the_lock_of_a_kind_is_found_where_its_design_lies(tmp_path, monkeypatch
 @pytest.mark.parametrize(
     ("sources", "faults"),
     [
-        (["study/threshold.py"], []),
-        (["study/kinds/threshold/compute.py", "ground/store.py"], []),
+        (["study/threshold.py::stages"], []),
+        (["study/kinds/threshold/compute.py::stages", "ground/store.py::write"], []),
         (
-            ["study/kinds/horizon/compute.py"],
+            ["study/kinds/horizon/compute.py::threshold"],
             ["no file of the kind threshold is among its sources"],
         ),
         (["threshold_of_pain.py", ""], ["no file of the kind threshold is among its sources"]),
@@ -180,8 +182,10 @@ def test_without_whorl_beside_it_the_auditor_says_that_it_cannot_compare(sound, 
 
 
 def test_a_source_outside_of_the_package_is_never_read():
-    assert registry._installed(["../whorl_audit/__init__.py", "/etc/hostname", "no_such.py"]) == {}
-    assert set(registry._installed(["system.py"])) == {"system.py"}
+    outside = ["../whorl_audit/__init__.py::audit", "/etc/hostname", "no_such.py::none"]
+    assert registry._installed(outside) == {}
+    inside = ["system.py::System", "system.py::NoSuch"]
+    assert set(registry._installed(inside)) == {"system.py::System"}
 
 
 def test_a_design_whose_gates_were_taken_out_does_not_pass(run):

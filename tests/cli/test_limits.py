@@ -267,24 +267,6 @@ def test_the_page_of_the_command_has_every_exit_code_and_every_need():
         assert str(ceiling) in page
 
 
-def test_the_page_of_the_studies_has_the_range_of_every_parameter():
-    page = (
-        (DOCS / "docs" / "studies.md")
-        .read_text()
-        .split("### What the parameters may be")[1]
-        .split("## Random numbers")[0]
-    )
-    shared, of_budgets = page.split("A budgets study has its own:")
-    for kind in kinds.names():
-        table = of_budgets if kind == "budgets" else shared
-        for name, (words, _) in kinds.get(kind).parameters.rules().items():
-            (row,) = re.findall(rf"^\| [^|]*`{name}`[^|]* \| .*$", table, re.MULTILINE)
-            here = row.split(" | ")[1].rstrip(" |")
-            own = here.split("; in structural ")[-1 if kind == "structural" else 0]
-            full = re.sub("^from 1$", "a whole number from 1 to 100000", own)
-            assert full.removesuffix(", and at most 5 times `leak`") == words, (kind, name)
-
-
 def test_the_security_page_states_every_limit():
     page = " ".join((DOCS / "SECURITY.md").read_text().split())
     limits = [

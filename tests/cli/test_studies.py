@@ -143,7 +143,7 @@ def test_a_registration_is_written_beside_the_design(tmp_path, whorl):
     assert (code, out) == (
         0,
         (
-            f"registered mine with {len(lock.sources('threshold'))} source files in "
+            f"registered mine with {len(lock.sources('threshold'))} definitions in "
             f"{tmp_path / 'mine.lock.json'}\n"
         ),
     )

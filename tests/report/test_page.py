@@ -12,9 +12,9 @@ from report import folders
 from report.conftest import SCRIPT
 from whorl.ground import store
 from whorl.study import design, published, report
-from whorl.study.kinds.foresight import chart as ahead
 from whorl.study.kinds.threshold import chart as scatter
 from whorl.study.report import charts, comparison, gates, page, words
+from whorl_studies.foresight import chart as ahead
 
 
 class Tree(HTMLParser):

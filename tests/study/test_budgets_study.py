@@ -17,9 +17,9 @@ import whorl_audit.folder
 from study.small import quickly
 from whorl.ground import store
 from whorl.study import design, draws, kinds
-from whorl.study.kinds.budgets import arms, chart, figure, frozen
 from whorl_audit import keys
-from whorl_audit.kinds import budgets as auditor
+from whorl_studies.budgets import arms, chart, figure, frozen
+from whorl_studies.budgets import audit as auditor
 
 KIND = "budgets"
 SMALL = {

@@ -1,53 +1,10 @@
-"""The columns of every table are those of the page."""
-
-import re
-from pathlib import Path
+"""The rows of every table are those that the page describes."""
 
 import pytest
 
 from study.every_kind import expected_keys
 from study.small import made
 from whorl.study import design, kinds
-
-PAGE = (Path(__file__).parents[2] / "docs" / "studies.md").read_text()
-ALL = [(kind, name) for kind in kinds.paper() for name in kinds.get(kind).columns]
-
-
-def documented(kind, name):
-    """Role by column, as docs/studies.md has it; its rows name the keys."""
-    section = PAGE.partition(f"\n## {kind}\n")[2].partition("\n## ")[0]
-    if name == "tasks" and kind != "structural":
-        return documented("structural", "tasks") | {
-            "family" if kind == "threshold" else "trial": "key"
-        }
-    cells = re.search(rf"^\| `{name}` \| ([^|]*) \| ([^|]*) \|$", section, flags=re.MULTILINE)
-    assert cells is not None
-    roles = dict.fromkeys(cells[1].split(", "), "key")
-    role = None
-    for word in (
-        cells[2]
-        .replace(",", " ")
-        .replace(";", " ")
-        .replace(" (Eq. 13)", "")
-        .replace(" (J M J^T)", "")
-        .split()
-    ):
-        if word in ("key", "drawn", "computed", "derived"):
-            role = word
-        elif many := re.fullmatch(r"(\w+_)0\.\.2", word):
-            roles |= {f"{many[1]}{i}": role for i in range(3)}
-        else:
-            roles[word] = role
-    return roles
-
-
-@pytest.mark.parametrize(("kind", "name"), [pair for pair in ALL if pair[1] != "statistics"])
-def test_columns_and_roles_are_those_of_the_page(kind, name):
-    ours = {column.name: column.role for column in kinds.get(kind).columns[name]}
-    wanted = documented(kind, name)
-    if name == "tasks" and kind == "horizon":
-        wanted.pop("family")
-    assert ours == wanted
 
 
 def test_the_full_designs_have_the_rows_that_the_paper_counts():

@@ -12,10 +12,10 @@ import pytest
 
 from study import from_the_page
 from whorl.study import draws
-from whorl.study.kinds.budgets import draws as budgets
-from whorl.study.kinds.foresight import draws as ahead
 from whorl.study.kinds.structural import compute as structural
 from whorl.turn import quarter_turn
+from whorl_studies.budgets import draws as budgets
+from whorl_studies.foresight import draws as ahead
 
 SEED = 20261021
 

@@ -15,9 +15,9 @@ from study import from_the_page
 from whorl.ground import store
 from whorl.learning.foresight import rollout
 from whorl.study import design, draws, kinds
-from whorl.study.kinds import foresight
-from whorl.study.kinds.foresight import arms, comparators
-from whorl.study.kinds.foresight.spoilt import spoilt
+from whorl_studies.foresight import arms, comparators
+from whorl_studies.foresight import kind as foresight
+from whorl_studies.foresight.spoilt import spoilt
 
 KIND = "foresight"
 SMALL = {
@@ -92,7 +92,7 @@ def test_a_trajectory_is_what_the_library_makes_of_its_keys(tables):
         net = wh.Network(list(draws.softmax_layers(71, 1, 1, 8.0, 0.1)))
         order = draws.order(71, 1, 2)
         actions = {"halves": ((0, 1), (0, 0.5), (0, 0))}.get(arm, ((0, 1), (1, 1), (-1, 1)))
-        drawn = {"angles": foresight.draws.angles(71, 1, 12)} if arm == "random" else {}
+        drawn = {"angles": arms.draws.angles(71, 1, 12)} if arm == "random" else {}
         plain = rollout(0.2, horizon=None if horizon < 0 else horizon, actions=actions)
         policy = spoilt(plain, **drawn)
         pair = wh.train(net, x, y, policy=policy, schedule=order, turns=np.ones(12, dtype=int))

@@ -8,7 +8,6 @@ import pytest
 
 from whorl.ground.rules import Limit
 from whorl.study import cost, design, kinds, lock, replicate, run
-from whorl.study.columns import described
 from whorl.study.kinds import listed
 from whorl.study.parameters import Parameters
 
@@ -17,20 +16,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from whorl.ground.rules import whole
-from whorl.ground.streams import stream
+from whorl.study import spec
+from whorl.study.draws import stream
 from whorl.study.kind import Depth, Kind, Work
-from whorl.study.columns import described
-from whorl.study.parameters import Fault, Parameters, parameter
+from whorl.study.parameters import Fault, Parameters
 
 LENGTH = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pendulum(Parameters):
-    count: int = parameter(whole(1, 100), "swings")
-    most: int = parameter(whole(1, 100), "swings that are allowed")
-
     def together(self) -> Fault | None:
         good = self.count <= self.most
         return None if good else ("count", f"count must be at most {self.most}", self.count)
@@ -45,18 +40,29 @@ def tables(p, parts):
     return {"swings": {"swing": np.arange(p.count), "angle": only["angle"]}}
 
 
+SPEC = spec.beside(__file__)
 KIND = Kind(
     name="pendulum",
-    parameters=Pendulum,
-    columns=described(
-        "swings\\nswing | key | int64 | | number\\nangle | computed | float64 | | angle"
-    ),
+    parameters=SPEC.parameters(Pendulum),
+    columns=SPEC.columns,
+    known=SPEC.statistics,
     stages=lambda p: [Depth(1)],
     compute=compute,
     tables=tables,
     statistics=lambda p, t: {"largest": np.abs(t["swings"]["angle"]).max()},
     work=lambda p: Work({"swings": p.count}, programs=0, per_row=1e-6, per_program=0.0),
 )
+"""
+SPEC = """statistics = ["largest"]
+
+[parameters]
+seed = { type = "whole", from = 0, to = 100, help = "root seed" }
+count = { type = "whole", from = 1, to = 100, help = "swings" }
+most = { type = "whole", from = 1, to = 100, help = "swings that are allowed" }
+
+[tables.swings]
+swing = ["key", "int64", "", "number"]
+angle = ["computed", "float64", "", "angle"]
 """
 DESIGN = """name = "pendulum"
 kind = "pendulum"
@@ -96,6 +102,7 @@ def install(tmp_path, monkeypatch):
         (folder / "core.py").write_text(COMPUTE)
         (folder / "words.py").write_text("CLOSING = 'It swings.'")
         (folder / "design.toml").write_text(DESIGN)
+        (folder / "spec.toml").write_text(SPEC)
         (about / "METADATA").write_text("Metadata-Version: 2.1\nName: swinging\nVersion: 1\n")
         (about / "entry_points.txt").write_text(f"[whorl.kinds]\n{entry}\n")
         monkeypatch.syspath_prepend(str(tmp_path))
@@ -109,7 +116,9 @@ def install(tmp_path, monkeypatch):
 
 def test_the_papers_kinds_come_first_and_in_its_order():
     assert kinds.paper() == ("structural", "threshold", "horizon")
-    assert kinds.names() == ("structural", "threshold", "horizon", "budgets", "foresight", "rules")
+    others = kinds.names()[3:]
+    assert kinds.names() == (*kinds.paper(), *sorted(others))
+    assert {"budgets", "foresight", "rules"} <= set(others)
 
 
 @pytest.mark.parametrize("name", kinds.names())
@@ -143,15 +152,7 @@ def test_the_command_lists_kinds_without_importing_jax():
 
 def test_a_kind_of_another_package_is_designed_run_locked_and_replicated(install, tmp_path):
     folder = install()
-    assert kinds.names() == (
-        "structural",
-        "threshold",
-        "horizon",
-        "budgets",
-        "foresight",
-        "pendulum",
-        "rules",
-    )
+    assert "pendulum" in kinds.names()[3:]
     assert kinds.paper() == ("structural", "threshold", "horizon")
     assert kinds.part("pendulum", "words").CLOSING == "It swings."
     assert kinds.part("pendulum", "figure") is None
@@ -169,27 +170,48 @@ def test_a_kind_of_another_package_is_designed_run_locked_and_replicated(install
     assert lock.why_unregistered(study, registered, quick=False) is None
     (folder / "core.py").write_text(COMPUTE.replace("LENGTH = 1.0", "LENGTH = 2.0"))
     assert lock.why_unregistered(study, registered, quick=False).endswith(
-        ": swinging/pendulum/core.py"
+        ": swinging/pendulum/core.py::LENGTH"
     )
 
 
-def test_a_lock_of_another_package_covers_its_files_and_those_of_whorl_that_it_names(install):
+def test_a_lock_of_another_package_covers_its_definitions_and_those_of_whorl_that_it_uses(install):
     folder = install()
-    (folder.parent / "shared.py").write_text("import whorl as wh")
-    (folder / "core.py").write_text(f"from swinging import shared\nfrom .. import shared{COMPUTE}")
+    (folder.parent / "shared.py").write_text(
+        "import whorl as wh\n\ndef law(): return wh.leaky(1.0)"
+    )
+    added = "from swinging import shared\nfrom .. import shared as again"
+    source = COMPUTE.replace("LENGTH = 1.0", "LENGTH = again.law().mu")
+    (folder / "core.py").write_text(added + source)
     found = lock.sources("pendulum")
-    assert [path for path in found if path.startswith("swinging/")] == [
-        "swinging/pendulum/__init__.py",
-        "swinging/pendulum/core.py",
-        "swinging/shared.py",
+    assert [name for name in found if name.startswith("swinging/")] == [
+        "swinging/pendulum/core.py::KIND",
+        "swinging/pendulum/core.py::LENGTH",
+        "swinging/pendulum/core.py::Pendulum",
+        "swinging/pendulum/core.py::SPEC",
+        "swinging/pendulum/core.py::compute",
+        "swinging/pendulum/core.py::tables",
+        "swinging/pendulum/spec.toml",
+        "swinging/shared.py::law",
     ]
     assert {
-        "__init__.py",
-        "learning/ensemble.py",
-        "study/run.py",
-        "ground/streams.py",
+        "feedback.py::leaky",
+        "study/run.py::result",
+        "ground/streams.py::stream",
     } <= found.keys()
-    assert not [path for path in found if "horizon" in path]
+    assert not [name for name in found if "horizon" in name]
+
+
+def test_an_entry_of_a_registry_is_locked_where_it_is_chosen(install):
+    folder = install()
+    asked = "NAME = 'leaky'\nLENGTH = registry.laws.get(NAME).make(leak=1.0).mu"
+    source = f"from whorl import registry{COMPUTE}".replace("LENGTH = 1.0", asked)
+    (folder / "core.py").write_text(source)
+    assert "feedback.py::leaky" in lock.sources("pendulum")
+    assert "feedback.py::repair" not in lock.sources("pendulum")
+    # By a parameter of the design.
+    (folder / "core.py").write_text(source.replace("'leaky'", "str(7)"))
+    assert "feedback.py::leaky" not in lock.sources("pendulum")
+    assert "feedback.py::leaky" in lock.sources("pendulum", frozenset({"leaky"}))
 
 
 @pytest.mark.parametrize(
@@ -261,11 +283,3 @@ def test_a_kind_without_a_design_says_so(install):
         ValueError, match=r"^kind pendulum must ship a design, but swinging\.pendulum has none$"
     ):
         design.shipped("pendulum")
-
-
-@pytest.mark.parametrize(
-    "line", ["swing | key | int64 | number", "swing | seen | int64 | | number"]
-)
-def test_a_column_that_does_not_say_what_it_is_is_refused(line):
-    with pytest.raises(ValueError, match=r"^a column must be written as `name"):
-        described(f"swings\n{line}")

@@ -12,7 +12,7 @@ import whorl_audit
 from study import from_the_page
 from whorl.ground import store
 from whorl.study import kinds
-from whorl.study.kinds.rules import chart, figure
+from whorl_studies.rules import chart, figure
 
 KIND = "rules"
 SMALL = {"seed": 91, "circuits": 3, "sizes": [8, 9], "families": 3, "depths": [2]}

@@ -145,41 +145,6 @@ def layer_program(ruled: Ruled, rated: bool, decomposed: bool, record: bool) -> 
     return jax.jit(chunk, compiler_options=fused.compiler_options(quick=True))
 
 
-@functools.cache
-def native_program() -> Callable[..., Any]:
-    """A compiled chunk of native learners alone: their losses at marks.
-
-    Numbers are scale, leak, how often an entry serves, and marks.
-    """
-
-    def block(
-        layers: Array, x: Array, y: Array, samples: Any, order: Array, numbers: Array
-    ) -> Array:
-        rule = lanes.Knobs(numbers[0], numbers[0], numbers[1], "native", "never")
-        every, *marks = numbers[2:, 0].astype(jnp.int32)
-        return rollout.native_losses(
-            layers, (x, y), samples, order, rule, jnp.stack(marks), every
-        ).T
-
-    def chunk(layers: Sequence[Array], *given: Array) -> Array:
-        x, y, order, numbers = (jnp.moveaxis(array, 0, -1) for array in given)
-        samples, rest = lanes.compress(x, y[:, :2])
-        data = (
-            jnp.stack([jnp.moveaxis(layer, 0, -1) for layer in layers]),
-            x,
-            y[:, :2],
-            samples,
-            order,
-            numbers,
-        )
-        work = fused.whole(
-            lambda data: block_by_block(block, data) if fused.on_cpu() else block(*data)
-        )
-        return work(data) + rest[:, None]
-
-    return jax.jit(chunk, compiler_options=fused.compiler_options())
-
-
 def side_by_side(function: Callable[..., Any], data: Any) -> Any:
     """Blocks along the last axis at once, each by itself in memory: what a multiprocessor reads of
     a matrix again and again then stays in its own cache. The last block is filled up with the first

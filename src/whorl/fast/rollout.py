@@ -96,27 +96,6 @@ def ahead(
     return jax.lax.fori_loop(first, last, body, columns)
 
 
-def native_losses(
-    layers: Array,
-    data: tuple[Array, Array],
-    samples: Any,
-    order: Array,
-    rule: Knobs,
-    marks: Array,
-    every: Array,
-) -> Array:
-    """Losses of the native learner alone after the numbers of updates in `marks`, which do not
-    fall; (marks, lanes).
-    """
-
-    def body(carry: tuple[Columns, Array], mark: Array) -> tuple[tuple[Columns, Array], Array]:
-        columns = ahead(carry[0], data, rule, order, carry[1], mark, 1, every)
-        return (columns, mark), keep(loss(columns.head, samples))
-
-    start = Columns(layers[:, :2], layers[:, 2])
-    return jax.lax.scan(body, (start, jnp.zeros((), dtype=marks.dtype)), marks)[1]
-
-
 def lowest(readings: Array) -> Array:
     """The number of the lowest reading, the first of equals; one that is no number never wins."""
     readings = jnp.where(jnp.isfinite(readings), readings, jnp.inf)

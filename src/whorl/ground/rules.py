@@ -54,9 +54,4 @@ CHUNK: Limit = (
     f"a multiple of 64 from 64 to {WIDEST}",
     lambda value: _whole(value) and 0 < value <= WIDEST and value % 64 == 0,
 )
-DEPTHS = several("whole numbers from 1 to 64", lambda value: _whole(value) and 1 <= value <= 64)
-BETAS = many(0, 100)  # softmax(100 z) is a vertex
-SCALES = many(1e-9, 1)
 SPREAD = between(1e-3, 1e6)  # of a Dirichlet distribution: from vertices to one point
-LEAK = between(1e-6, 1e6)
-RANK_TOL = between(1e-24, 0.5)

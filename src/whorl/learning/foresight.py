@@ -94,7 +94,7 @@ class Rollout(Policy):
 
         Infinite where an action cannot be carried out.
         """
-        order = self.expected(view)
+        order = view.order
         last = jnp.minimum(order.shape[0], view.number + 1 + self.horizon)
 
         def end(step: Array, amount: Array) -> Array:
@@ -104,17 +104,8 @@ class Rollout(Policy):
             end, _ = jax.lax.fori_loop(view.number + 1, last, ahead, (moved, view.pace))
             return mean_loss(end, *data)
 
-        losses = self.read(view, jax.vmap(end)(*self.options(view)))
+        losses = jax.vmap(end)(*self.options(view))
         return jnp.where(jnp.isfinite(losses), losses, jnp.inf)
-
-    def expected(self, view: View) -> Int[Array, "updates"]:
-        """The order of samples that the foresight goes by: the schedule itself."""
-        return view.order
-
-    def read(self, view: View, losses: Float[Array, "actions"]) -> Float[Array, "actions"]:
-        """What is read of the losses ahead: the losses themselves."""
-        del view
-        return losses
 
     def decide(self, view: View) -> Decision:
         steps, amounts = self.options(view)

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from whorl import _construct
-from whorl.ground.streams import stream
+from whorl.ground.streams import stream as stream
 from whorl.learning import schedule
 from whorl.task import drawn
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from whorl import _version
 from whorl.study.design import Design
-from whorl.study.lock import sources
+from whorl.study.lock import lock
 
 PACKAGES = ("jax", "jaxlib", "numpy", "scipy", "equinox", "pyarrow")
 # with these versions figures and page can be made again, byte by byte
@@ -24,7 +24,7 @@ def describe(designs: list[Design], quick: bool) -> dict[str, Any]:
     import jax
 
     digest = sha256(
-        "".join(hash_ for design in designs for hash_ in sources(design.kind).values()).encode()
+        "".join(one for design in designs for one in lock(design)["sources"].values()).encode()
     ).hexdigest()
     return {
         "whorl": _version.installed(),

@@ -12,9 +12,9 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from whorl.study.columns import UNIT, Columns
 from whorl.study.frames import Parts, Table, Tables
 from whorl.study.parameters import Parameters
+from whorl.study.spec import Columns
 
 Arrays = dict[str, np.ndarray]
 P = TypeVar("P", bound=Parameters)
@@ -59,13 +59,15 @@ class Kind(Generic[P, S]):
 
     Attributes:
         name: What designs call it, and the name of its shipped design.
-        parameters: The class of its parameters, with their rules.
-        columns: The columns of every table, made by `whorl.study.columns.described`.
+        parameters: The class of its parameters, made by `Spec.parameters`.
+        columns: The columns of every table, from its `spec.toml`.
         stages: Units of work that are kept when a run is interrupted.
         compute: The arrays of one stage.
         tables: All tables but the statistics, from the arrays of every stage.
         statistics: Every number that a gate, the comparison or the report speaks of.
         work: What a run asks for.
+        known: The names of all statistics, as `spec.toml` has them; without any, a gate is judged
+            by the run alone.
         alone: Whether it must run alone: programs that call LAPACK in batches may wait for each
             other for ever when two of them run at once.
         many: The arrays of some stages under several parameters that differ in their seeds, where
@@ -86,6 +88,7 @@ class Kind(Generic[P, S]):
     tables: Callable[[P, Parts], Tables]
     statistics: Callable[[P, Tables], Mapping[str, Any]]
     work: Callable[[P], Work]
+    known: tuple[str, ...] = ()
     alone: bool = False
     many: Callable[[Sequence[P], Sequence[S]], Sequence[Parts]] | None = None
 
@@ -95,7 +98,7 @@ class Kind(Generic[P, S]):
         for column in self.columns[table]:
             about = {
                 "role": column.role,
-                "unit": UNIT,
+                "unit": column.unit,
                 "equation": column.equation,
                 "description": column.meaning,
             }

@@ -1,47 +1,32 @@
-"""The parameters of studies: typed fields, each with the rule for its value and a line of help.
+"""The parameters of studies.
 
-A kind of study has one frozen class of parameters. The reader of designs, the audit's tests, the
-estimate of costs and the pages read the rules from its fields.
+A kind has one frozen class of parameters, with a field for every parameter of its `spec.toml`. The
+reader of designs, the audit's tests, the estimate of costs and the pages read the rules from it.
 """
 
-from dataclasses import dataclass, field, fields
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from whorl.ground.rules import (
-    BETAS,
-    CHUNK,
-    DEPTHS,
-    LEAK,
-    SCALES,
-    SEED,
-    SPREAD,
-    Limit,
-    between,
-    only,
-    whole,
-)
+from whorl.ground.rules import Limit
 
 Fault = tuple[str, str, Any]  # the parameter, the rule that it breaks, and its value
 
 
-def parameter(rule: Limit, words: str) -> Any:
-    """A field of `Parameters`: the rule for its value, and what it means in one line."""
-    return field(metadata={"rule": rule, "help": words})
-
-
 @dataclass(frozen=True, kw_only=True)
 class Parameters:
-    """What every study has; a kind adds its own fields in a subclass.
+    """What every class of parameters has; its fields come from a `spec.toml`.
 
     Examples:
-        >>> from whorl.study.parameters import Parameters
-        >>> Parameters(seed=7).seed, list(Parameters.rules())
-        (7, ['seed'])
+        >>> from whorl.study import kinds
+        >>> list(kinds.get("threshold").parameters.rules())[:2]
+        ['seed', 'depths']
     """
 
-    seed: int = parameter(SEED, "root seed of every random number but the bootstrap's")
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
 
     @classmethod
     def rules(cls) -> dict[str, Limit]:
@@ -59,30 +44,8 @@ class Parameters:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Common(Parameters):
-    """What the studies of small networks share."""
-
-    depths: list[int] = parameter(DEPTHS, "numbers of trainable layers")
-    width: int = parameter(only(3), "nodes of a layer")
-    mixtures: int = parameter(only(3), "samples of a task besides the vertices")
-    concentration: float = parameter(SPREAD, "of the Dirichlet distribution of a teacher's rows")
-    floor: float = parameter(between(1e-9, 1), "share of a column that is spread evenly")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Coupled(Common):
-    """What the studies of coupled pairs share."""
-
-    bootstrap_seed: int = parameter(SEED, "root seed of the bootstrap")
-    trials: int = parameter(whole(2, 100_000), "tasks, each with its own networks and schedule")
-    betas: list[float] = parameter(BETAS, "imbalances: factors of the column logits")
-    scales: list[float] = parameter(SCALES, "numerators of the step envelope")
-    epochs: int = parameter(whole(1, 1_000_000), "passes over the six samples")
-    leak: float = parameter(LEAK, "of the leaky law")
-    alpha: float = parameter(only(1.0), "rate of repair")
-    omega: float = parameter(between(1e-3, 1e3), "amount of turning")
-    resamples: int = parameter(whole(1, 1_000_000), "resamples of a bootstrap")
-    chunk: int = parameter(CHUNK, "pairs of one compiled call")
+class Coupled(Parameters):
+    """What follows from the parameters of a study of coupled pairs."""
 
     @property
     def updates(self) -> int:

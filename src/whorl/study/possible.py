@@ -5,14 +5,12 @@ fails whatever the networks do.
 """
 
 import difflib
-import re
 from itertools import product
 
 from whorl.study import kinds
 from whorl.study.design import Design
 from whorl.study.gates import TESTS
-
-PLACE = re.compile(r"\{(\w+)\}")
+from whorl.study.spec import PLACE
 
 
 def check(design: Design) -> None:
@@ -47,22 +45,18 @@ def check(design: Design) -> None:
 
 
 def statistics(design: Design, quick: bool = False) -> list[str]:
-    """The names of all statistics that a run of a design has, from `statistics.txt` of its kind.
+    """The names of all statistics that a run of a design has, from `spec.toml` of its kind.
 
-    A line of that file is a name; `{depths}` in it stands for every value of that parameter, and a
-    negative one, which means "to the end", has a name of its own. A kind of another package may
-    leave the file out; its gates are then judged by the run alone.
+    `{depths}` in a name stands for every value of that parameter, and a negative one, which means
+    "to the end", has a name of its own.
 
     Examples:
         >>> from whorl.study import design, possible
         >>> "condition.median.depth6" in possible.statistics(design.shipped("structural"))
         True
     """
-    place = kinds.file(design.kind, "statistics.txt")
-    if not place.is_file():
-        return []
     values, found = vars(design.values(quick)), []
-    for line in place.read_text().split():
+    for line in kinds.get(design.kind).known:
         names = PLACE.findall(line)
         for chosen in product(*([one for one in values[name] if one >= 0] for name in names)):
             found.append(line.format(**dict(zip(names, chosen, strict=True))))

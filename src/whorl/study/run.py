@@ -87,18 +87,13 @@ def run(
         return done
     store.write(folder / "design.toml", design.text)
     store.write(folder / "lock.json", lock.text(registered))
-    tables = _tables(design, folder / WORK, quick, progress)
-    hashes = {
-        name: _stored(kinds.get(design.kind), name, table, folder / "tables", csv)
-        for name, table in tables.items()
-    }
-    result, seen = gates.verdict(design, named(tables["statistics"]))
+    hashes, judgement, seen = result(design, folder, quick, csv, progress)
     reason = lock.why_unregistered(design, registered, quick)
     verdict = {
         "study": design.name,
         "kind": design.kind,
         "title": design.title,
-        "verdict": result,
+        "verdict": judgement,
         "expected": design.expected,
         "registered": reason is None,
         "why_unregistered": reason,
@@ -112,6 +107,21 @@ def run(
     shutil.rmtree(folder / WORK, ignore_errors=True)
     progress(f"{design.name}: verdict")
     return verdict
+
+
+def result(
+    design: Design, folder: Path, quick: bool, csv: bool, progress: Progress
+) -> tuple[dict[str, Any], str, list[dict[str, Any]]]:
+    """Make, store and judge the tables of a study: their hashes, the verdict, and its gates.
+
+    What a lock covers begins here.
+    """
+    tables = _tables(design, folder / WORK, quick, progress)
+    hashes = {
+        name: _stored(kinds.get(design.kind), name, table, folder / "tables", csv)
+        for name, table in tables.items()
+    }
+    return hashes, *gates.verdict(design, named(tables["statistics"]))
 
 
 def finished(folder: Path) -> dict[str, Any] | None:

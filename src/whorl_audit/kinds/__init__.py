@@ -8,27 +8,16 @@ of the entry point, is the name of the kind.
 import pkgutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
 from whorl_audit import types
 from whorl_audit.rules import Rule
+from whorl_audit.spec import Column as Column
+from whorl_audit.spec import Spec
 from whorl_audit.types import Columns, Expected, Formulas, Parameters, Table, Tables
 
 GROUP = "whorl_audit.kinds"
-TASK = "drawn x_0 x_1 x_2 y_0 y_1 y_2"  # a sample of a task of width three
-MOTION = "velocity_0 velocity_1 velocity_2 commanded_0 commanded_1 commanded_2"
-WHOLE, REAL, WORD = "int64", "double", "string"
-_TYPES = {"*": WHOLE, "$": WORD}
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of a table: its name, its role and its type."""
-
-    name: str
-    role: str
-    type: str
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -36,10 +25,8 @@ class Kind:
     """All that the audit knows of a kind of study.
 
     Attributes:
-        parameters: What each parameter of a design may be, by its name.
-        tables: The columns of every table but `statistics`, in their order, as a line: for each
-            role the role and its columns, roles apart by `|`. A star marks a whole number, a
-            dollar sign a word; all else is double precision.
+        spec: What each parameter of a design may be, and the columns of every table, from
+            `spec.toml`, which the library reads too.
         keys: The keys of every row of these tables, from the parameters.
         sizes: The rows of the tables that decide how long an audit takes, from the parameters by
             arithmetic: a design may ask for more than any memory holds.
@@ -59,8 +46,7 @@ class Kind:
         paper: Whether it is one of the paper's, with all of which a run draws an illustration.
     """
 
-    parameters: dict[str, Rule]
-    tables: dict[str, str]
+    spec: Spec
     keys: Callable[[Parameters], dict[str, Table]]
     sizes: Callable[[Parameters], dict[str, int]]
     expected: Callable[[Parameters], dict[str, Columns]]
@@ -72,18 +58,15 @@ class Kind:
     grown: Callable[[dict[str, Columns]], dict[str, float]] = lambda _: {}
     paper: bool = False
 
-    @cached_property
+    @property
+    def parameters(self) -> dict[str, Rule]:
+        """What each parameter of a design may be, by its name."""
+        return self.spec.parameters
+
+    @property
     def columns(self) -> dict[str, tuple[Column, ...]]:
         """The columns of every table."""
-        lines = self.tables | {"statistics": "key name$ | derived value"}
-        return {name: tuple(_parsed(line)) for name, line in lines.items()}
-
-
-def _parsed(line: str) -> Iterable[Column]:
-    for part in line.split("|"):
-        role, *names = part.split()
-        for name in names:
-            yield Column(name.rstrip("*$"), role, _TYPES.get(name[-1], REAL))
+        return self.spec.columns
 
 
 @cache

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from whorl_audit import draws, expect, network, plane, rules
+from whorl_audit import draws, expect, network, plane, spec
 from whorl_audit.draws import SAMPLES
 from whorl_audit.expect import computed, drawn, interval, number, numbers, rows, same, summed, whole
 from whorl_audit.formulas import TERMS, by_network, column_sums, means, stacked, sums, total
 from whorl_audit.keys import grid, interleave, layered
-from whorl_audit.kinds import TASK, Kind
+from whorl_audit.kinds import Kind
 from whorl_audit.types import Array, Columns, Expected, Parameters, Table, Tables, Whole
 
 POLICIES = ("step_matched", "adaptive")
@@ -23,26 +23,6 @@ FLIPS = (0, 1)
 TWINS = len(POLICIES) * len(FLIPS)
 LOSSES = ("taken", "opposite", "still", "own", "native")
 ENDS = ("nonreciprocal", "native")
-
-PARAMETERS = rules.common(
-    "seed bootstrap_seed trials depths width mixtures betas scales concentration floor epochs leak"
-    " alpha omega resamples chunk"
-)
-
-TABLES = {
-    "tasks": f"key trial* sample* | {TASK}",
-    "weights": "key trial* depth* beta layer* row* column* | drawn weight",
-    "schedule": "key trial* update* | drawn sample* turn*",
-    "trajectories": "key trajectory* trial* depth* beta scale policy$ flip* | computed start"
-    " | derived final native gap even handedness step drift closure opened* smallest",
-    "updates": "key trajectory* update*"
-    " | computed taken opposite still own native size amount"
-    " | derived even handedness step drift",
-    "final_weights": "key trajectory* layer* row* column* | computed nonreciprocal native",
-    "trials": "key trial* policy$ | derived gap even handedness step drift",
-    "conditions": "key depth* beta scale | derived gap_step_matched gap_adaptive gain lower upper",
-    "draws": "key draw* | derived gap_step_matched gap_adaptive gain",
-}
 
 
 def keys(p: Parameters) -> dict[str, Table]:
@@ -360,8 +340,7 @@ def statistics(tables: Tables, _: Parameters) -> dict[str, Expected]:
 
 
 KIND = Kind(
-    parameters=PARAMETERS,
-    tables=TABLES,
+    spec=spec.of("horizon"),
     keys=keys,
     sizes=sizes,
     expected=expected,

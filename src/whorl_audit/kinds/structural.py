@@ -11,11 +11,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from whorl_audit import draws, expect, network, plane, rules
+from whorl_audit import draws, expect, network, plane, spec
 from whorl_audit.expect import computed, drawn, largest, number, numbers, rows, same, summed, whole
 from whorl_audit.formulas import by_network, column_residual, score_residual, stacked
 from whorl_audit.keys import grid, interleave, layered
-from whorl_audit.kinds import MOTION, TASK, Kind
+from whorl_audit.kinds import Kind
 from whorl_audit.types import Array, Columns, Expected, Parameters, Table, Tables
 
 EXAMPLES = ("negative", "positive")
@@ -24,43 +24,6 @@ NOISE = 1e-13  # on every update of trajectories beside ours: some hundred times
 LOST = 1e-6  # share of a weight beyond which it has no digit left to be compared
 COLUMN = 1e-3  # weights below it are measured by the round-off of their column, which sums to one
 Shaken = Callable[..., Array]
-
-PARAMETERS = {
-    **rules.common("seed depths width mixtures concentration leak rank_tol"),
-    "families": rules.whole(1, 100_000),
-    "column_concentration": rules.real(0.1, 1e3),
-    "floor": rules.real(0.01, 0.9),
-    "alpha": rules.real(1e-2, 1e2),
-    "omegas": rules.reals(0.0, 1e2),
-    "updates": rules.whole(1, 10_000),
-    "step": rules.real(1e-6, 1.0),
-    "steps": rules.reals(1e-6, 1.0, least=2),
-    "negative_start": rules.COMPOSITION,
-    "negative_target": rules.COMPOSITION,
-    "positive_start": rules.COMPOSITION,
-    "positive_target": rules.COMPOSITION,
-}
-
-TABLES = {
-    "tasks": f"key family* sample* | {TASK}",
-    "weights": "key family* depth* layer* row* column* | drawn weight",
-    "responses": "key family* depth* row* column* | computed layer_sum gram",
-    "operators": "key family* depth*"
-    " | computed selected* rank* condition selected_rank* selected_condition"
-    " | derived factorisation symmetry",
-    "modes": "key family* depth* omega"
-    f" | computed real imag {MOTION} loss_rate predicted_rate"
-    " | derived pair_residual score_residual dissipation_residual",
-    "trajectory_weights": "key family* depth* update* layer* row* column*"
-    " | computed layer_sum gauss_newton",
-    "trajectories": "key family* depth* update* | computed loss"
-    " | derived discrepancy column_residual smallest",
-    "control_weights": "key depth* layer* row* column* | drawn weight",
-    "control_responses": "key depth* row* column* | computed response",
-    "controls": "key depth* | computed rank* | derived null_response",
-    "curvature": "key example$ step | computed coefficient loss_plus loss_minus loss_still"
-    " | derived even_difference estimate relative_error",
-}
 
 
 def joint(p: Parameters) -> str | None:
@@ -457,8 +420,7 @@ def grown(expected: dict[str, Columns]) -> dict[str, float]:
 
 
 KIND = Kind(
-    parameters=PARAMETERS,
-    tables=TABLES,
+    spec=spec.of("structural"),
     keys=keys,
     sizes=sizes,
     expected=expected,

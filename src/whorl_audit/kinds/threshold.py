@@ -9,7 +9,7 @@ family f c_f times then has the sum of c_f c_g W_fg of them, and no resample is 
 
 import numpy as np
 
-from whorl_audit import draws, expect, network, plane, rules
+from whorl_audit import draws, expect, network, plane, spec
 from whorl_audit.expect import (
     computed,
     drawn,
@@ -23,25 +23,8 @@ from whorl_audit.expect import (
 )
 from whorl_audit.formulas import column_residual, score_residual, stacked
 from whorl_audit.keys import grid, interleave, layered
-from whorl_audit.kinds import MOTION, TASK, Kind
+from whorl_audit.kinds import Kind
 from whorl_audit.types import Array, Columns, Expected, Parameters, Table, Tables
-
-PARAMETERS = {
-    **rules.common("seed bootstrap_seed families depths width mixtures betas concentration floor"),
-    **rules.common("resamples rank_tol"),
-    "finite_step": rules.real(1e-8, 1.0),
-}
-
-TABLES = {
-    "tasks": f"key family* sample* | {TASK}",
-    "weights": "key family* depth* beta layer* row* column* | drawn weight",
-    "configurations": "key family* depth* beta"
-    " | computed selected* displacement bending selected_displacement selected_bending"
-    f" condition {MOTION} loss_plus loss_minus loss_still back_plus back_minus back_still"
-    " | derived coefficient ratio favourable* predicted* finite coefficient_residual"
-    " response_residual column_residual",
-    "draws": "key draw* | derived auc accuracy favourable_first favourable_last",
-}
 
 
 def keys(p: Parameters) -> dict[str, Table]:
@@ -249,8 +232,7 @@ def statistics(tables: Tables, p: Parameters) -> dict[str, Expected]:
 
 
 KIND = Kind(
-    parameters=PARAMETERS,
-    tables=TABLES,
+    spec=spec.of("threshold"),
     keys=keys,
     sizes=sizes,
     expected=expected,

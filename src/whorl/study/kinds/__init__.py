@@ -2,6 +2,7 @@
 
 A folder holds all that a kind is, and nothing outside of it names one. Another package brings a
 kind by an entry point of the group `whorl.kinds`, whose value is a package with the same members.
+`KIND` is in the package itself, or in its module `kind`.
 Kinds are imported when they are asked for.
 """
 
@@ -36,6 +37,14 @@ def place(name: str) -> str:
     return found[0]
 
 
+def home(name: str) -> str:
+    """The module that holds the `KIND` of a kind: its package, or the module `kind` in that."""
+    package = place(name)
+    inside = find_spec(package)
+    lies = inside is not None and inside.submodule_search_locations is not None
+    return f"{package}.kind" if lies and find_spec(f"{package}.kind") else package
+
+
 @cache
 def get(name: str) -> Kind[Any, Any]:
     """The kind of this name.
@@ -55,12 +64,12 @@ def get(name: str) -> Kind[Any, Any]:
     package = place(name)
     rule = f"kind {name} must be a package with a Kind of this name as KIND"
     try:
-        found = import_module(package)
+        found = import_module(home(name))
     except ImportError as wrong:
         raise ValueError(f"{rule}, but {package} cannot be imported: {wrong}") from wrong
-    kind = getattr(found, "KIND", None)
-    if not hasattr(found, "__path__") or not isinstance(kind, Kind):
-        what = "has" if hasattr(found, "__path__") else "is no package and has"
+    kind, inside = getattr(found, "KIND", None), found.__name__ == f"{package}.kind"
+    if not (inside or hasattr(found, "__path__")) or not isinstance(kind, Kind):
+        what = "has" if inside or hasattr(found, "__path__") else "is no package and has"
         raise ValueError(f"{rule}, but {package} {what} {type(kind).__name__}")
     if kind.name != name:
         raise ValueError(f"{rule}, but the Kind in {package} is called {kind.name}")

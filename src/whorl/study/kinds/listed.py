@@ -8,6 +8,7 @@ anything under `whorl` imports JAX.
 import tomllib
 from functools import cache
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 from pathlib import Path
 
 GROUP = "whorl.kinds"
@@ -32,6 +33,19 @@ def paper() -> tuple[str, ...]:
     order = {name: tomllib.loads(text.decode()).get("order") for name, text in tables.items()}
     found = {name: number for name, number in order.items() if number is not None}
     return tuple(sorted(found, key=lambda name: found[name]))
+
+
+def folders() -> dict[str, Path]:
+    """Where the files of each kind lie, as far as that is known without importing a package."""
+    found = {}
+    for name, package in places():
+        top, *inside = package.split(".")
+        ours = HERE.parents[1] if top == HERE.parents[1].name else None
+        spec = None if ours else find_spec(top)
+        root = ours or (Path(spec.origin).parent if spec and spec.origin else None)
+        if root is not None:
+            found[name] = root.joinpath(*inside)
+    return found
 
 
 def names() -> tuple[str, ...]:

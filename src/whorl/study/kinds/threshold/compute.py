@@ -16,7 +16,7 @@ from whorl.feedback import rotational
 from whorl.response import response
 from whorl.study import draws
 from whorl.study.kind import Arrays, Depth
-from whorl.study.kinds.threshold.parameters import Threshold
+from whorl.study.parameters import Parameters
 from whorl.system import loss
 from whorl.systems.layered import Network
 from whorl.turn import quarter_turn
@@ -24,12 +24,12 @@ from whorl.turn import quarter_turn
 MEASURED = ("displacement", "bending", "selected_displacement", "selected_bending")
 
 
-def stages(p: Threshold) -> list[Depth]:
+def stages(p: Parameters) -> list[Depth]:
     """Units of work that are kept when a run is interrupted."""
     return [*map(Depth, p.depths)]
 
 
-def compute(p: Threshold, stage: Depth) -> Arrays:
+def compute(p: Parameters, stage: Depth) -> Arrays:
     """The physics of one depth, as arrays over families and imbalances."""
     depth = stage.depth
     x, y = draws.tasks(p.seed, p.families, p.concentration)

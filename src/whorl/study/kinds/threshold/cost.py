@@ -1,13 +1,13 @@
 """What a threshold study asks for."""
 
 from whorl.study.kind import Work
-from whorl.study.kinds.threshold.parameters import Threshold
+from whorl.study.parameters import Parameters
 
 # bytes of one configuration, per layer, while it is compiled into one call
 CONFIGURATION = 40_000
 
 
-def work(p: Threshold) -> Work:
+def work(p: Parameters) -> Work:
     """Rows of the tables, the bootstrap, and what a compiled call holds."""
     places = p.families * len(p.betas)
     rows = {

@@ -8,12 +8,12 @@ from whorl.study import bootstrap, frames
 from whorl.study.frames import Parts, Table, Tables
 from whorl.study.kind import Depth
 from whorl.study.kinds.threshold.compute import MEASURED
-from whorl.study.kinds.threshold.parameters import Threshold
+from whorl.study.parameters import Parameters
 
 SIDES = ("loss_plus", "loss_minus", "loss_still", "back_plus", "back_minus", "back_still")
 
 
-def tables(p: Threshold, parts: Parts) -> Tables:
+def tables(p: Parameters, parts: Parts) -> Tables:
     """All tables but the statistics, rows in the order of docs/studies.md."""
     deep = {depth: parts[Depth(depth)] for depth in p.depths}
     betas, families = frames.floats(p.betas), range(p.families)
@@ -32,7 +32,7 @@ def tables(p: Threshold, parts: Parts) -> Tables:
     return built | {"draws": _draws(p, built["configurations"])}
 
 
-def _configurations(p: Threshold, d: Any) -> Table:
+def _configurations(p: Parameters, d: Any) -> Table:
     sides: Table = dict(zip(SIDES, d["losses"].T, strict=True))
     ahead, back = (
         (sides[f"{way}_plus"] + sides[f"{way}_minus"]) / 2 - sides[f"{way}_still"]
@@ -60,7 +60,7 @@ def _configurations(p: Threshold, d: Any) -> Table:
     return measured | vectors | sides | derived
 
 
-def _draws(p: Threshold, rows: Table) -> Table:
+def _draws(p: Parameters, rows: Table) -> Table:
     counts = bootstrap.multiplicities(
         bootstrap.resampled(p.bootstrap_seed, p.families, p.resamples), p.families
     )
@@ -83,7 +83,7 @@ def _draws(p: Threshold, rows: Table) -> Table:
     }
 
 
-def statistics(p: Threshold, t: Tables) -> dict[str, Any]:
+def statistics(p: Parameters, t: Tables) -> dict[str, Any]:
     """Every number that a gate, the comparison or the report speaks of."""
     rows, draw = t["configurations"], t["draws"]
     favourable, right = rows["favourable"] == 1, rows["predicted"] == rows["favourable"]
