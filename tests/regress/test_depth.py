@@ -27,7 +27,7 @@ def test_the_page_shows_its_tables(depth):
         rows = depth.read(path)
         assert list(rows[0]) == depth.HEADS[path]
         assert table(rows) in page
-        changed = [rows[0] | {list(rows[0])[3]: "0.12345"}, *rows[1:]]
+        changed = [row | {list(row)[3]: "0.12345"} for row in rows]
         assert table(changed) not in page
         assert depth.paged(page, table(rows)) == page
         assert table(changed) in depth.paged(page, table(changed))
