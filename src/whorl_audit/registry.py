@@ -94,14 +94,9 @@ def definitions(source: bytes) -> dict[str, str]:
     imports: dict[str, list[str]] = {}
     made: dict[str, list[ast.stmt]] = {}
     for node in body:
-        for alias in node.names if isinstance(node, ast.Import | ast.ImportFrom) else ():
-            if isinstance(node, ast.ImportFrom):
-                imports[alias.asname or alias.name] = [node.module or "", alias.name]
-            elif alias.asname:
-                imports[alias.asname] = [alias.name, ""]
-            else:
-                top = alias.name.split(".")[0]
-                imports[top] = [top, ""]
+        checking = isinstance(node, ast.If) and _says_nothing(node)
+        for inner in ast.walk(node) if not _defines(node) and not checking else ():
+            imports |= _binds(inner)
         for name in _defines(node):
             made.setdefault(name, []).append(node)
     registries = {name for name, nodes in made.items() if any(map(_makes_registry, nodes))}
@@ -113,7 +108,19 @@ def definitions(source: bytes) -> dict[str, str]:
             made.setdefault("", []).append(node)
     for nodes in made.values():
         nodes.sort(key=lambda node: node.lineno)
-    return {name: _fingerprint(nodes, imports) for name, nodes in made.items()}
+    handed = {name: [] for name in imports}  # what is imported here, and from here by others
+    return {name: _fingerprint(name, nodes, imports) for name, nodes in (handed | made).items()}
+
+
+def _binds(node: ast.AST) -> dict[str, list[str]]:
+    """The names that an import binds, with module and member."""
+    if isinstance(node, ast.ImportFrom):
+        return {one.asname or one.name: [node.module or "", one.name] for one in node.names}
+    found = {}
+    for one in node.names if isinstance(node, ast.Import) else ():
+        whole = one.name if one.asname else one.name.split(".")[0]
+        found[one.asname or whole] = [whole, ""]
+    return found
 
 
 def _defines(node: ast.stmt) -> list[str]:
@@ -165,8 +172,9 @@ def _says_nothing(node: ast.stmt) -> bool:
     return checking or text or isinstance(node, ast.Import | ast.ImportFrom)
 
 
-def _fingerprint(nodes: list[ast.stmt], imports: dict[str, list[str]]) -> str:
-    words = {one.id for node in nodes for one in ast.walk(node) if isinstance(one, ast.Name)}
+def _fingerprint(name: str, nodes: list[ast.stmt], imports: dict[str, list[str]]) -> str:
+    used = {one.id for node in nodes for one in ast.walk(node) if isinstance(one, ast.Name)}
+    words = used if nodes else {name}
     taken = json.dumps([[word, *imports[word]] for word in sorted(words & imports.keys())])
     text = f"[{taken.replace(', ', ',')},{''.join(_written(nodes))}]"
     return hashlib.sha256(text.encode()).hexdigest()

@@ -293,6 +293,9 @@ def tenth(): return whorl.study.some.first
 
 
 def eleventh(): return [first for first in TABLE]
+
+
+def twelfth(): return aside.swift()
 """
 OTHER = """
 class Registry:
@@ -305,7 +308,12 @@ def known(x): return x
 def late(): return LATE
 LATE = 5
 print(LATE)
+try:
+    from whorl.study.third import quick as swift
+except ImportError:
+    swift = None
 """
+THIRD = "def quick(): pass"
 
 
 @pytest.mark.parametrize(
@@ -323,6 +331,7 @@ print(LATE)
             "eighth other.Registry other.Base other.Noted other.helper other.known other.late",
         ),
         ("ring", "ring other.helper"),
+        ("twelfth", "twelfth other.swift"),
         ("tenth", "tenth first FACTOR"),
         ("eleventh", "eleventh TABLE FACTOR"),
     ],
@@ -330,6 +339,7 @@ print(LATE)
 def test_a_name_in_any_form_is_followed(name, found, tmp_path):
     (tmp_path / "some.py").write_text(MADE)
     (tmp_path / "other.py").write_text(OTHER)
+    (tmp_path / "third.py").write_text(THIRD)
 
     def find(module):
         path = tmp_path / f"{module.rpartition('.')[2]}.py"
@@ -342,7 +352,7 @@ def test_a_name_in_any_form_is_followed(name, found, tmp_path):
         for module, part in reached.parts
     }
     # What `other` prints when it is imported counts whatever is used.
-    always = {"", "other.", "other.LATE"}
+    always = {"", "other.", "other.LATE", "third.", "third.quick"}
     assert ours - always == set(found.split())
     assert always <= ours
 
@@ -438,10 +448,20 @@ def test_a_reworded_sentence_keeps_the_lock_and_a_changed_constant_breaks_it(cop
     )
 
 
+def test_a_name_that_another_file_hands_on_from_elsewhere_breaks_the_lock(copied):
+    budgets = lock.sources("budgets")
+    assert "study/compute.py::tangent_basis" in budgets
+    path = copied / "study/compute.py"
+    text = path.read_text()
+    path.write_text(text.replace("import tangent_basis as", "import covariance as", 1))
+    now = lock.sources("budgets")
+    assert budgets["study/compute.py::tangent_basis"] != now["study/compute.py::tangent_basis"]
+
+
 def test_an_import_of_another_function_under_the_same_name_breaks_the_lock(copied):
     path, registered = copied / "study/kinds/threshold/tables.py", lock.lock(small())
     path.write_text(path.read_text().replace("import numpy as np", "import jax.numpy as np"))
-    assert "tables.py::_configurations" in why(small(), registered)
+    assert "tables.py::_configurations" in str(why(small(), registered))
 
 
 SAID = '''"""Of a module."""
@@ -457,6 +477,10 @@ if TYPE_CHECKING:
 
 for letter in "ab":
     print(letter)
+try:
+    import whorl.fast.lanes as quick
+except ImportError:
+    quick = None
 things = Registry("thing")
 
 
@@ -501,7 +525,8 @@ three: int = 3
 )
 def test_the_fingerprints_are_the_same_by_both_routes(source):
     module = modules.parsed(source, "whorl")
-    made = {name: modules.meaning(module, name) for name, parts in module.parts.items() if parts}
+    names = [*(name for name, parts in module.parts.items() if parts), *module.imports]
+    made = {name: modules.meaning(module, name) for name in names}
     assert made == registry.definitions(source.encode())
 
 
