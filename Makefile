@@ -1,15 +1,17 @@
 # Everything starts here. `make test` and `make reproduce` set up what they need on a machine with Python, make and a C compiler.
 PYTHON ?= python3
 VENV ?= .venv
+RUN ?= runs/paper
 BIN = $(VENV)/bin
 READY = $(VENV)/.ready
 
-.PHONY: help setup reproduce test test-slow test-browser check-crate check-release mutants docs bench lint types lock clean
+.PHONY: help setup reproduce test test-pythons test-slow test-browser check-crate check-release mutants docs bench lint types lock clean
 
 help:
 	@echo "make setup      create $(VENV) from requirements.lock"
-	@echo "make reproduce  the paper's three studies, audited, next to its numbers, into runs/paper"
+	@echo "make reproduce  the paper's three studies, audited, next to its numbers, into $(RUN)"
 	@echo "make test       lint, types and tests"
+	@echo "make test-pythons  make test and make reproduce with every supported Python on this machine (an hour)"
 	@echo "make test-slow  everything but the browser tests, the slow tests too, with many more random networks"
 	@echo "make test-browser  the tests that drive a Chromium, which must be installed"
 	@echo "make check-crate   let roc-validator read runs/paper, in an environment of its own"
@@ -22,17 +24,23 @@ help:
 setup: $(READY)
 
 $(READY): requirements.lock pyproject.toml
-	$(PYTHON) -c "import sys; assert sys.version_info >= (3, 11), 'whorl needs Python 3.11 or newer, but this is ' + sys.version"
-	$(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
-	touch $(READY)
+	@$(PYTHON) -c "import sys; assert sys.version_info >= (3, 11), 'whorl needs Python 3.11 or newer, but this is ' + sys.version"
+	@echo "Creating the environment $(VENV)"
+	@$(PYTHON) -m venv --clear $(VENV)
+	@echo "Installing $$(grep -c '==' requirements.lock) locked packages; this takes one to two minutes and prints nothing"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@echo "Installing whorl"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $(READY)
 
 reproduce: setup
-	$(BIN)/whorl reproduce --out runs/paper
+	$(BIN)/whorl reproduce --out $(RUN)
 
 test: setup lint types
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow and not browser"
+
+test-pythons:
+	$(PYTHON) tools/pythons.py $(PYTHONS)
 
 test-slow: setup
 	WHORL_EXAMPLES=thorough $(BIN)/python -m pytest -n auto --dist loadfile --timeout 3600 -m "not browser"
@@ -57,7 +65,9 @@ mutants: setup
 	PATH="$(CURDIR)/.venv-mutants/bin:$$PATH" .venv-mutants/bin/python tools/mutate.py .mutants --python $(CURDIR)/$(BIN)/python --part audit
 
 docs: setup
-	$(BIN)/sphinx-build -b html -W --keep-going -n -E -q docs docs/_build/html
+	@echo "Running every example on the pages while building them; this takes a few minutes"
+	$(BIN)/sphinx-build -b html -W --keep-going -n -E docs docs/_build/html
+	@echo "The site is ready: open docs/_build/html/index.html"
 
 bench: setup
 	$(BIN)/python benchmarks/page.py
@@ -67,10 +77,10 @@ lint: setup
 	$(BIN)/ruff format --check .
 
 types: setup
-	$(BIN)/basedpyright
+	$(BIN)/basedpyright --pythonpath $(BIN)/python
 
 lock:
 	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --group dev --all-extras --no-header pyproject.toml -o requirements.lock
 
 clean:
-	rm -rf docs/_build $(VENV) .venv-crate .venv-release .venv-mutants .mutants dist runs .pytest_cache .ruff_cache .hypothesis
+	rm -rf docs/_build $(VENV) .venv-3.* .venv-crate .venv-release .venv-mutants .mutants dist runs .pytest_cache .ruff_cache .hypothesis

@@ -45,7 +45,7 @@ def main():
         browser = play.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
         # What is warmed in the background would be measured too; a smoke run measures nothing and
         # does not wait for it.
-        while not smoke and json.load(urllib.request.urlopen(f"{address}status"))["label"]:
+        while not smoke and json.load(urllib.request.urlopen(f"{address}status"))["warming"]:
             time.sleep(1)
         page = browser.new_context(viewport={"width": 1400, "height": 900}).new_page()
         page.goto(f"{address}?depth={depth}&shown=all&turn=fair")

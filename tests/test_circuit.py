@@ -401,3 +401,22 @@ PATH_ROLES = {"sources": [0], "outputs": [1], "ground": [2]}
 def test_a_diode_has_a_positive_thermal_voltage():
     with pytest.raises(ValueError, match="thermal must be greater than 0, but it is 0"):
         wh.Diode(0.0)
+
+
+@pytest.mark.parametrize("mobility", ["flat", "logarithmic"])
+@pytest.mark.parametrize("seed", range(3, 8))
+def test_a_circuit_whose_outputs_carry_no_current_has_no_direction(seed, mobility):
+    draws = np.random.default_rng(seed)
+    # Behind node 0, which is held, hangs a part that no current flows through.
+    edges = [[0, 1], [1, 2], [0, 3]]
+    edges += [[int(draws.choice([0, *range(3, node)])), node] for node in range(4, 8)]
+    edges += [draws.choice(np.arange(3, 8), 2, replace=False).tolist() for _ in range(4)]
+    sizes = 10.0 ** draws.uniform(-9, 2, len(edges))
+    circuit = wh.Circuit(edges, sizes, sources=[0], outputs=[6, 7], ground=[2], mobility=mobility)
+    K = wh.response(circuit, [[1.0]])
+    with pytest.raises(ValueError, match="must have an identifiable direction") as refused:
+        wh.closed_loop(K, wh.direct())
+    assert "round-off" in str(refused.value) or not np.any(K.dense())
+    # With a path for a current the same edges count.
+    live = wh.Circuit([*edges, [7, 2]], [*sizes, 1e-5], sources=[0], outputs=[6, 7], ground=[2])
+    assert wh.certify(wh.closed_loop(wh.response(live, [[1.0]]), wh.direct())).rank >= 1

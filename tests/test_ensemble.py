@@ -329,7 +329,7 @@ def test_a_pair_that_stops_does_not_disturb_the_others():
     assert result.made[2] == pair.made < result.scheduled
     assert np.isfinite(np.asarray(result.final)).all()
     assert_same(result, 0, alone(nets, data, wh.adaptive(1.0, gate="always"), 0))
-    assert "3 of 4 pairs completed" in str(result)
+    assert "3 of 4 runs completed" in str(result)
 
 
 def test_the_short_exponential_is_good_to_round_off():

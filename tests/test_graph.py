@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import whorl as wh
-from whorl.systems._elimination import inverse
+from whorl.systems._nodal import triangles
 
 EPS = np.finfo(float).eps
 
@@ -152,19 +152,19 @@ def test_a_loop_that_is_rarely_left_keeps_its_digits(exit_share):
     np.testing.assert_allclose(found, [left, 1 - left], rtol=1e-14)
 
 
-def test_the_inverse_is_numpys_and_its_derivatives_too():
+@pytest.mark.parametrize("leak", [1.0, 1e-12])
+def test_triangles_solve_the_equations_of_numpy_and_the_transposed_ones(leak):
     rng = np.random.default_rng(0)
     columns = rng.dirichlet(np.ones(6), 5).T
-    among, leaving = jnp.asarray(columns[:5]), jnp.asarray(columns[5])
-
-    def plain(among, leaving):
-        off = among - jnp.diag(jnp.diag(among))
-        return jnp.linalg.inv(jnp.diag(jnp.sum(off, axis=0) + leaving) - off)
-
-    moved = (jnp.asarray(rng.standard_normal((5, 5))), jnp.asarray(rng.standard_normal(5)))
-    for of in (lambda f: f, lambda f: lambda *at: jax.jvp(f, at, moved)[1]):
-        for one, other in zip(of(inverse)(among, leaving), of(plain)(among, leaving), strict=True):
-            np.testing.assert_allclose(one, other, rtol=1e-11)
+    among, leaving = columns[:5], leak * columns[5]
+    np.fill_diagonal(among, 0)
+    matrix = np.diag(among.sum(axis=0) + leaving) - among
+    found = triangles(jnp.asarray(among), jnp.asarray(leaving))
+    side = rng.standard_normal((5, 2))
+    for back, whole in ((False, matrix), (True, matrix.T)):
+        seen = found.solved(jnp.asarray(side), back)
+        np.testing.assert_allclose(whole @ seen, side, atol=1e-15 * float(jnp.abs(seen).max()))
+    assert (np.asarray(found.order) == np.arange(5)).all()
 
 
 @pytest.mark.slow
@@ -382,3 +382,39 @@ def test_what_no_graph_can_be_is_refused_in_one_sentence(call, message):
     with pytest.raises(ValueError, match=message) as refusal:
         call()
     assert "\n" not in str(refusal.value)
+
+
+def chain_into_a_loop(length, leak, **options):
+    """Nodes in a row that end in a loop of two, which is left with a small probability."""
+    edges = [(at, at + 1) for at in range(length)]
+    edges += [(length, length + 1), (length, "one"), (length + 1, length), (length + 1, "other")]
+    shares = [1.0] * length + [1 - leak, leak] * 2
+    return wh.Graph(edges, np.array(shares), sources=[0], sinks=["one", "other"], **options)
+
+
+@pytest.mark.parametrize("leak", [1e-12, 1e-15])
+def test_a_large_graph_with_a_loop_that_is_rarely_left_keeps_its_mass(leak):
+    graph = chain_into_a_loop(140, leak)
+    wanted = [[1 / (2 - leak), (1 - leak) / (2 - leak)]]
+    np.testing.assert_allclose(wh.predict(graph, [[1.0]]), wanted, rtol=1e-13)
+
+
+@pytest.mark.parametrize("solver", ["direct", "krylov"])
+@pytest.mark.parametrize("length", [0, 140])
+@pytest.mark.parametrize("leak", [1e-14, 1e-17])
+def test_a_solver_that_would_lose_mass_is_refused_in_one_sentence(solver, length, leak):
+    graph = chain_into_a_loop(length, leak, solver=solver)
+    for ask in (wh.predict, wh.response):
+        with pytest.raises(ValueError, match="often enough for eight digits by solver") as refused:
+            ask(graph, [[1.0]])
+        assert "solver='dense'" in str(refused.value)
+    compiled = jax.jit(lambda shares: graph.with_blocks(shares).outputs(jnp.ones((1, 1))))
+    assert not np.isfinite(compiled(graph.splits)).any()
+
+
+def test_a_solver_on_the_host_says_the_same_as_the_dense_one_where_it_answers():
+    for leak in (1e-2, 1e-5, 1e-7):
+        exact = wh.response(chain_into_a_loop(20, leak, solver="dense"), [[1.0]]).dense()
+        for solver in ("direct", "krylov"):
+            seen = wh.response(chain_into_a_loop(20, leak, solver=solver), [[1.0]]).dense()
+            np.testing.assert_allclose(seen, exact, rtol=1e-8)

@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+import time
 
 import jax.numpy as jnp
 import numpy as np
@@ -200,3 +201,92 @@ def test_what_spice_has_no_line_for_is_not_written():
         wh.to_netlist(circuit, [[1.0]])
     with pytest.raises(ValueError, match="inputs must be one row, but there are 2"):
         wh.to_netlist(wh.from_netlist(DIVIDER)[0], [[1.0], [2.0]])
+
+
+NAMED = """title
+V1 In 0 1
+.options reltol=1e-3
+.control
+run
+.endc
+R_top In Mid 1k
+.tran 1n 1u
+Rlow Mid 0 3k
+D9 Mid 0 dm
+.model dm D ( IS = 1e-12 N= 1.5 )
+.print v(mid)
+.end"""
+
+
+def test_names_are_kept_shown_and_written_again():
+    circuit, inputs = wh.from_netlist(NAMED)
+    assert circuit.names.nodes == ("In", "Mid", "0")
+    assert circuit.names.edges == ("R_top", "Rlow", "D9")
+    assert "R_top   In to Mid   0.001 S" in str(circuit)
+    assert "R_top" in repr(circuit)
+    text = wh.to_netlist(circuit, inputs)
+    assert {"R_top In Mid 1000.0", "V1 In 0 1.0", ".print v(Mid)"} < set(text.splitlines())
+    again, _ = wh.from_netlist(text)
+    assert again.names == circuit.names._replace(notes=())
+    run = wh.learn(circuit, inputs, [[0.5]], rule=wh.coupled_learning(), scale=0.1, schedule=[0])
+    assert run.system.names == circuit.names
+    meters = NAMED.replace("D9", "Vm out 0 0\nR5 Mid out 10\nD9").replace("v(mid)", "i(vm)")
+    assert "Vm out 0 0" in wh.to_netlist(*wh.from_netlist(meters))
+
+
+def test_what_spice_is_to_do_is_skipped_with_a_note():
+    circuit, _ = wh.from_netlist(NAMED)
+    assert [note.split(", ")[1] for note in circuit.names.notes] == [
+        ".control to .endc",
+        ".options",
+        ".tran",
+    ]
+    assert "skipped: line 8, .tran" in str(circuit)
+
+
+def test_mobility_and_rates_reach_the_circuit():
+    circuit, _ = wh.from_netlist(NAMED, mobility="logarithmic", rates={"RLOW": 0.0})
+    assert circuit.rates.tolist() == [1.0, 0.0, 1.0]
+    assert circuit.geometries[0].law is wh.geometry.logarithmic
+    assert wh.from_netlist(NAMED, rates=[1.0, 2.0, 3.0])[0].rates.tolist() == [1.0, 2.0, 3.0]
+    with pytest.raises(ValueError, match=r"rates must be of elements R and D .*, but r7 is none"):
+        wh.from_netlist(NAMED, rates={"r7": 1.0})
+
+
+def test_a_netlist_is_read_from_its_file(tmp_path):
+    path = tmp_path / "my.cir"
+    path.write_text(NAMED)
+    for given in (path, str(path)):
+        assert wh.from_netlist(given)[0].names == wh.from_netlist(NAMED)[0].names
+    for wrong in (tmp_path / "none.cir", str(tmp_path / "none.cir"), tmp_path):
+        with pytest.raises(ValueError, match="text must") as refusal:
+            wh.from_netlist(wrong)
+        assert "\n" not in str(refusal.value)
+
+
+BASE = "t\nV1 a 0 1\nR1 a b 1k\nR2 b 0 3k\n"
+DIODES = "".join(f"D{i} a b m{i}\n.model m{i} D(N={1 + i * 1e-4})\n" for i in range(2000))
+LONG = {
+    "continued": BASE + ".print v(b)\n" + "+\n" * 200_000,
+    "continued words": BASE + ".print v(b)\n" + ("+ " + "dc " * 300 + "\n") * 5000,
+    "model": BASE + ".model m D(a" + " " * 500_000 + "b)\n.print v(b)",
+    "model of spaces": BASE + ".model m D" + " " * 500_000 + "x\n.print v(b)",
+    "prints": BASE + ".print " + "v( " * 200_000,
+    "print of spaces": BASE + ".print v(" + " " * 500_000,
+    "digits": BASE.replace("1k", "1" * 200_000 + "x!") + ".print v(b)",
+    "models": BASE + DIODES + ".print v(b)",
+    "parts": BASE + "".join(f"R{i} a b 1k\n" for i in range(3, 110_000)) + ".print v(b)",
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_a_long_netlist_is_read_or_refused_in_linear_time(name):
+    began = time.process_time()
+    said = ""
+    try:
+        wh.from_netlist(LONG[name])
+    except ValueError as refusal:
+        said = str(refusal)
+    assert "\n" not in said
+    assert len(said) < 400
+    assert time.process_time() - began < 5

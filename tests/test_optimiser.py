@@ -15,6 +15,7 @@ import pytest
 import oracle
 import whorl as wh
 from whorl import optimiser
+from whorl.geometry import uniform
 
 TASK = wh.Task.random(3, 3, seed=1)
 X, Y = TASK.inputs, TASK.targets
@@ -382,3 +383,29 @@ def test_only_its_own_file_knows_optax_and_scikit_learn():
             )
             == door
         )
+
+
+@pytest.mark.parametrize("geometry", [wh.Positive(), wh.Positive(uniform), wh.Flat(size=2.0)])
+def test_a_descent_is_the_same_in_every_unit(geometry):
+    def descended(unit, weight):
+        kind = wh.Flat(size=2.0 * unit) if isinstance(geometry, wh.Flat) else geometry
+        transformation = optimiser.descending(scale=0.1, geometry=kind)
+        params = jnp.array([0.3, 2.0]) * unit
+        state = transformation.init(params)
+        seen = []
+        for _ in range(20):
+            slope = jax.grad(lambda at: weight * jnp.sum((at / unit - jnp.array([1.0, 1.0])) ** 2))
+            updates, state = transformation.update(slope(params), state, params)
+            params = optax.apply_updates(params, updates)
+            seen.append(params / unit)
+        return np.array(seen)
+
+    plain = descended(1.0, 1.0)
+    assert np.abs(plain[0] - [0.3, 2.0]).max() > 0
+    for unit, weight in [(1e-6, 1.0), (1e3, 1e-4)]:
+        np.testing.assert_allclose(descended(unit, weight), plain, rtol=1e-9)
+
+
+def test_numbers_without_a_size_cannot_descend():
+    with pytest.raises(ValueError, match=r"geometry must be Flat\(size=...\) to descend"):
+        optimiser.descending(scale=0.1, geometry=wh.Flat()).init(jnp.zeros(2))

@@ -54,3 +54,10 @@ def test_a_run_that_fails_closes_its_bar(capsys):
         wh.flow(net, x, y, wh.direct(), [0.0, 9.0], selected=0, max_steps=2, progress=True)
     assert capsys.readouterr().err.endswith("\n")
     assert _progress._open == []
+
+
+def test_a_bar_draws_rarely_where_every_frame_is_kept(capsys):
+    with _progress.bar("train", shown=True) as here:
+        for number in range(1000):
+            here.to(number / 1000)
+    assert capsys.readouterr().err.count("\r") < 10

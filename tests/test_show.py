@@ -62,6 +62,16 @@ MADE = {
 }
 
 
+def test_one_of_a_thing_is_not_said_in_the_plural():
+    net, task = wh.Network([np.full((3, 1), 1 / 3)]), wh.Task.random(1, 3, seed=0)
+    rule, rows = wh.natural_gradient(), ([[1.0]], [[0.2, 0.3, 0.5]])
+    run = wh.learn(net, *rows, rule=rule, scale=0.1, epochs=1, seed=0)
+    response = wh.response(net, task.inputs, selected=0)
+    for one in (net, task, run, response, wh.closed_loop(response, wh.direct())):
+        assert not re.search(r"\b1 [a-z]+s\b", str(one))
+    assert str(response) == "the response of 1 sample with 3 outputs, 2 directions"
+
+
 @pytest.mark.parametrize("name", MADE)
 def test_a_result_shows_what_print_says_in_a_screenful(name):
     made = MADE[name]()

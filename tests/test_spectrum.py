@@ -246,3 +246,40 @@ def test_every_verdict_has_a_word_a_colour_and_a_code_of_its_own():
     assert len({one.colour for one in verdicts}) == 5  # the last two are answers to one question
     assert [one.code for one in verdicts] == [0, 3, 1, 4, 4, 4]
     assert [one.follows for one in verdicts] == [True, True, False, False, False, False]
+
+
+def test_no_loop_within_the_tolerance_of_one_that_turns_has_real_eigenvalues():
+    draws = np.random.default_rng(7)
+    near = np.array([[1.0, 1.0], [-1e-3, 1.0]])
+    loops = [near] + [draws.normal(size=(n, n)) for n in (2, 2, 2, 3, 3, 4) for _ in range(8)]
+    surely = 0
+    for loop in loops:
+        for error in (1e-3, 1e-2, 0.1, 0.3):
+            if wh.Dynamics(loop, error).verdict != "turns":
+                continue
+            surely += 1
+            size = error * np.linalg.norm(loop)
+            for candidate in _pulled_to_the_real_axis(loop, size, draws):
+                assert np.linalg.norm(candidate - loop) <= size * (1 + 1e-12)
+                assert np.abs(np.imag(np.linalg.eigvals(candidate))).max() > 0
+    assert surely > 20
+    assert wh.Dynamics(near, 1e-3).verdict == "borderline"
+    assert wh.Dynamics(near, 5e-4).verdict == "turns"
+
+
+def _pulled_to_the_real_axis(loop, size, draws):
+    """Loops within `size` whose largest rotation was pushed down by gradient steps."""
+    for trial in range(6):
+        moved = loop + 0
+        for _ in range(60):
+            values, left, right = linalg.eig(moved, left=True, right=True)
+            at = np.argmax(np.abs(np.imag(values)))
+            if np.imag(values[at]) == 0:
+                break
+            overlap = np.conj(left[:, at]) @ right[:, at]
+            slope = np.imag(np.outer(np.conj(left[:, at]), right[:, at]) / overlap)
+            slope *= np.sign(np.imag(values[at]))
+            slope = slope + 0.1 * trial * np.linalg.norm(slope) * draws.normal(size=loop.shape)
+            apart = moved - size * slope / np.linalg.norm(slope) / 5 - loop
+            moved = loop + apart * min(1.0, size / np.linalg.norm(apart))
+        yield moved

@@ -480,3 +480,53 @@ def test_bad_input_is_refused_in_one_sentence(call, message):
     with pytest.raises(ValueError, match=message) as refusal:
         call()
     assert "\n" not in str(refusal.value)
+
+
+class OneRow(wh.System):
+    """A system whose author thought of a single row."""
+
+    weights: jax.Array = block(Flat())
+
+    @property
+    def sizes(self):
+        return 2, 3
+
+    def outputs(self, inputs):
+        return jax.nn.softmax(self.weights @ inputs)
+
+
+class NoBasis(OneRow):
+    """Outputs that sum to one, and no word about it."""
+
+    def outputs(self, inputs):
+        return jax.nn.softmax(inputs @ self.weights.T)
+
+
+ROWS = np.array([[0.3, 0.7], [0.1, 0.4], [0.5, 0.2], [0.9, 0.3], [0.2, 0.2]])
+AIMS = np.full((5, 3), 1 / 3)
+ASKED = {
+    "predict": lambda system: wh.predict(system, ROWS),
+    "residual": lambda system: wh.residual(system, ROWS, AIMS),
+    "response": lambda system: wh.closed_loop(wh.response(system, ROWS), wh.direct()),
+    "learn": lambda system: wh.learn(
+        system, ROWS, AIMS, rule=wh.exponentiated_gradient(), scale=0.1, schedule=[0]
+    ),
+    "train": lambda system: wh.train(
+        system, ROWS, AIMS, policy=wh.native(0.1), schedule=[0], turns=[1]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_outputs_of_one_row_only_are_refused_in_one_sentence(name):
+    weights = jnp.array([[0.1, 0.2], [0.3, -0.4], [0.5, 0.6]])
+    with pytest.raises(ValueError, match="outputs of OneRow must take rows of inputs") as refused:
+        ASKED[name](OneRow(weights))
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["response", "learn", "train"])
+def test_outputs_that_conserve_their_sum_without_a_basis_are_refused(name):
+    weights = jnp.array([[0.1, 0.2], [0.3, -0.4], [0.5, 0.6]])
+    with pytest.raises(ValueError, match=r"basis of NoBasis must be the zero-sum directions"):
+        ASKED[name](NoBasis(weights))

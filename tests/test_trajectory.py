@@ -522,3 +522,16 @@ def test_a_bad_run_is_refused_in_one_sentence(options, message):
     } | options
     with pytest.raises(ValueError, match=message):
         wh.train(net, given.pop("inputs"), given.pop("targets"), **given)
+
+
+def test_a_run_whose_gate_never_opens_says_that_no_update_turned():
+    net, data = wh.Network.random((3, 3, 3), floor=0.1, seed=3), wh.Task.random(3, 3, seed=103)
+    given = {"epochs": 1, "seed": 0}
+    rows = data.inputs, data.targets
+    still = wh.train(net, *rows, policy=wh.adaptive(0.1, gate="never"), **given)
+    assert "no update turned" in str(still)
+    assert "handedness" not in str(still)
+    matched = str(wh.train(net, *rows, policy=wh.step_matched(1.0, gate="never"), **given))
+    assert "no update turned" in matched
+    turned = str(wh.train(net, *rows, policy=wh.adaptive(0.1, gate="always"), **given))
+    assert "no update turned" not in turned

@@ -124,9 +124,9 @@ def _command(line: str, shown: str, outcome: Outcome) -> None:
 def notebook(text: str) -> str:
     """The page as a Jupyter notebook without outputs, which runs to its end wherever it lies.
 
-    Prose, code without prompts, commands behind an exclamation mark. Files that the page takes from
-    the examples are written by its first cell, and a deliberate error is a cell of its own that is
-    marked as one.
+    Prose, code without prompts, commands behind an exclamation mark, which run with the kernel's
+    Python, because the shell may know another one. Files that the page takes from the examples are
+    written by its first cell, and a deliberate error is a cell of its own that is marked as one.
     """
     cells = [*_examples(text)]
     for kind, body in blocks(text):
@@ -157,16 +157,20 @@ def _code(source: str, raises: bool = False) -> dict[str, Any]:
 
 
 def _statements(body: str) -> Iterator[tuple[str, bool]]:
-    """The code of a block, cut where an error is meant to happen."""
+    """The code of a block, cut behind every value that it shows and around every error.
+
+    A notebook shows the last expression of a cell only.
+    """
     lines = ""
     for example in doctest.DocTestParser().get_examples(body):
-        if example.exc_msg is None:
-            lines += example.source
-            continue
-        if lines:
+        raises = example.exc_msg is not None
+        if raises and lines:
             yield lines.rstrip(), False
-        yield example.source.rstrip(), True
-        lines = ""
+            lines = ""
+        lines += example.source
+        if example.want or raises:
+            yield lines.rstrip(), raises
+            lines = ""
     if lines:
         yield lines.rstrip(), False
 
@@ -189,7 +193,9 @@ def _pointed(link: re.Match[str]) -> str:
 
 def _source(kind: str, body: str) -> str:
     if kind == "console":
-        return "\n".join(f"!{line}" for line, _ in commands(body))
+        return "import sys\n" + "\n".join(
+            f'!"{{sys.executable}}" -m {line}' for line, _ in commands(body)
+        )
     title = FILE.match(body)
     assert title is not None
     return f"%%writefile {title[1]}\n{body}".rstrip()

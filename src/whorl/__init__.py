@@ -48,11 +48,11 @@ from whorl.learning.baseline import gauss_newton as gauss_newton
 from whorl.learning.baseline import learn as learn
 from whorl.learning.baseline import natural_gradient as natural_gradient
 from whorl.learning.ensemble import Ensemble as Ensemble
-from whorl.learning.ensemble import stack as stack
 from whorl.learning.ensemble import train_many as train_many
 from whorl.learning.foresight import Action as Action
 from whorl.learning.foresight import costate as costate
 from whorl.learning.foresight import rollout as rollout
+from whorl.learning.learners import learn_many as learn_many
 from whorl.learning.ledger import Ledger as Ledger
 from whorl.learning.ledger import Outcome as Outcome
 from whorl.learning.ledger import Terms as Terms
@@ -64,6 +64,7 @@ from whorl.learning.policy import native as native
 from whorl.learning.policy import step_matched as step_matched
 from whorl.learning.results import Info as Info
 from whorl.learning.results import Result as Result
+from whorl.learning.stack import stack as stack
 from whorl.learning.trajectory import Pair as Pair
 from whorl.learning.trajectory import train as train
 from whorl.preconditioner import Preconditioner as Preconditioner

@@ -6,17 +6,21 @@ tells its share to one function of this module, which knows the bar that is open
 """
 
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array
 
 WIDTH, EVERY = 30, 0.1  # letters of a bar; seconds between two drawings of it
+RARER = 10  # times, where each drawing is kept: in a notebook, a file, a pipe
 # How often a compiled loop speaks: once per letter, at about a millisecond each time.
 PARTS = WIDTH
+PIECE = 0.2  # seconds after which a compiled loop comes back, so that an interrupt is heard
 _open: list["Bar"] = []
 
 
@@ -31,7 +35,7 @@ class Bar:
     def to(self, share: float) -> None:
         """Draw the bar at a share between 0 and 1, unless it was drawn a moment ago."""
         now = time.monotonic()
-        if share < 1 and now - self.drawn < EVERY:
+        if share < 1 and now - self.drawn < EVERY * (1 if sys.stderr.isatty() else RARER):
             return
         self.drawn, elapsed = now, now - self.began
         left = f", {elapsed / share * (1 - share):.0f} s left" if 0 < share < 1 else ""
@@ -63,6 +67,64 @@ def bar(title: str, shown: bool) -> Iterator[Bar | None]:
     finally:
         _open.pop()
         sys.stderr.write("\n")
+
+
+def in_pieces(
+    advance: Callable[[Any, Any, Any], Any],
+    carry: Any,
+    total: int,
+    given: Any,
+    shown: Bar | None = None,
+) -> Any:
+    """Run a compiled loop from 0 to `total`, and come back to Python several times a second.
+
+    Python hears an interrupt, and a bar grows, only between two calls of a compiled program. Where
+    numbers are traced there is one call.
+
+    Args:
+        advance: Takes what the loop carries, the first number and the one after the last. Results
+            must not depend on where the loop is cut.
+        carry: What the loop starts with.
+        total: How many numbers there are.
+        given: What else the loop reads.
+        shown: The bar to move, if there is one.
+
+    Returns:
+        What the loop carries at its end.
+    """
+    if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((carry, given))):
+        return advance(carry, 0, total)
+    done, size = 0, 1
+    while done < total:
+        began, last = time.monotonic(), min(done + size, total)
+        # Arrays, and not numbers, which would be compiled in.
+        bounds = (jnp.asarray(one, dtype=jnp.int32) for one in (done, last))
+        carry = jax.block_until_ready(advance(carry, *bounds))
+        done, took = last, time.monotonic() - began
+        size = 4 * size if took < PIECE / 4 else max(size // 2, 1) if took > PIECE else size
+        if shown is not None:
+            shown.to(done / total)
+    return carry
+
+
+def waited(tree: Any, stop: threading.Event | None = None) -> Any:
+    """The arrays of a compiled call once they are there, while Python goes on hearing interrupts.
+
+    Args:
+        tree: What the call returned; it may still be at work.
+        stop: Set by another thread where nobody wants the arrays any more.
+
+    Raises:
+        InterruptedError: Where `stop` was set.
+    """
+    began = time.monotonic()
+    for leaf in jax.tree.leaves(tree):
+        while isinstance(leaf, jax.Array) and not leaf.is_ready():
+            if stop is not None and stop.is_set():
+                raise InterruptedError
+            # So short that waiting makes no call longer by more than a fiftieth.
+            time.sleep(min(max((time.monotonic() - began) / 50, 1e-4), 0.05))
+    return tree
 
 
 def told(number: Array, total: int) -> None:

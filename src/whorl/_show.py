@@ -92,3 +92,8 @@ def as_html(text: str) -> str:
         cells = "".join(f"<td>{cell}</td>" for cell in rest)
         made.append(f"<tr><th>{first}</th>{cells}</tr>" if rest else f"<p>{first}</p>")
     return re.sub(r"(?:<tr>.*?</tr>)+", r"<table>\g<0></table>", "".join(made))
+
+
+def plural(count: int, noun: str, many: str = "") -> str:
+    """A number with its noun: `1 sample`, `2 samples`; `many` is a plural that takes no s."""
+    return f"{count} {noun}" if count == 1 else f"{count} {many or noun + 's'}"

@@ -8,6 +8,7 @@ and unit mass hold exactly at every accuracy, and a support stays what it is. Th
 diffrax's.
 """
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,7 +21,7 @@ from jaxtyping import Array, Float
 
 from whorl import _check, _progress
 from whorl._check import Count, Numbers
-from whorl._show import Shown
+from whorl._show import Shown, plural
 from whorl.feedback import Law
 from whorl.response import response
 from whorl.system import Block, System, checked_data, selected_rows
@@ -49,7 +50,8 @@ class Flow(Shown, eqx.Module):
         first, last = float(self.times[0]), float(self.times[-1])
         losses = self.total_loss
         return (
-            f"from time {first:g} to {last:g} in {self.steps} steps, {self.times.size} times kept; "
+            f"from time {first:g} to {last:g} in {plural(self.steps, 'step')}, "
+            f"{plural(self.times.size, 'time')} kept; "
             f"total loss {float(losses[0]):.6e} -> {float(losses[-1]):.6e}"
         )
 
@@ -115,8 +117,13 @@ def flow(
     law.check(response(system, inputs))
     given = (system, inputs, targets, law, instants, rtol, atol, max_steps)
     with _progress.bar("flow", progress) as bar:
-        charts, steps, reached = _solve(*given, bar is not None)
-        jax.block_until_ready(charts) if bar is not None else None
+        if _check.known(given):
+            # Not by `filter_jit`, which waits where Python hears no interrupt.
+            numbers, rest = eqx.partition((*given, bar is not None), eqx.is_array)
+            leaves, shape = jax.tree.flatten(rest)
+            charts, steps, reached = _progress.waited(_begun(numbers, tuple(leaves), shape))
+        else:
+            charts, steps, reached = _solve(*given)
     why = "the motion is too stiff for the tolerances, or it runs into a boundary"
     if not _check.known(reached):
         charts = eqx.error_if(
@@ -199,6 +206,12 @@ def _solve(
     )
     assert solution.ys is not None
     return solution.ys, solution.stats["num_steps"], diffrax.is_successful(solution.result)
+
+
+@functools.partial(jax.jit, static_argnums=(1, 2))
+def _begun(numbers: Any, leaves: tuple[Any, ...], shape: Any) -> Any:
+    """`_solve`, but for a caller who goes on while it is at work."""
+    return _solve(*eqx.combine(numbers, jax.tree.unflatten(shape, leaves)))
 
 
 def _check_inside(system: System, when: str) -> None:

@@ -13,14 +13,16 @@ velocity.
 | `Positive` | $x e^{\eta s}$ | $x s$ | $m(x) g / x$ |
 | `Flat` | $x + \eta s$ | $s$ | $g$ |
 
-Rates multiply the slope before the geometry sees it. The step of a learner is bounded by the
-`spread` of its score: within a column the largest difference, elsewhere the largest size. To write
-a geometry of your own, subclass `Geometry`.
+Rates multiply the slope before the geometry sees it. The `spread` of a score bounds the step of a
+learner (`whorl.learning.policy` has the formula). It is the fastest relative change that the score
+causes: of the ratio of two entries of a column, of a positive number, of any number relative to the
+`size` that its geometry declares. A spread is one over a time, whatever the parameters are measured
+in. To write a geometry of your own, subclass `Geometry`.
 """
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -50,6 +52,10 @@ class Geometry(eqx.Module):
         [1.0, 1.052585, 1.1]
     """
 
+    # Whether scores are pure numbers: a learner then bounds its step without measuring how fast
+    # the outputs move (`policy.envelope`).
+    unitless: ClassVar[bool] = False
+
     @abstractmethod
     def check(self, name: str, point: Block) -> None:
         """Refuse a point that does not lie inside, in one sentence that begins with `name`."""
@@ -68,7 +74,7 @@ class Geometry(eqx.Module):
 
     @abstractmethod
     def spread(self, point: Block, score: Block) -> Float[Array, ""]:
-        """The size of a score that a learner's step is measured by."""
+        """The fastest relative change along a score, per unit of time; it bounds a step."""
 
     @abstractmethod
     def geodesic(self, point: Block, score: Block, step: ArrayLike) -> Block:
@@ -151,6 +157,8 @@ class Simplex(Geometry):
         >>> print(wh.Simplex().velocity(jnp.array([0.5, 0.3, 0.2]), jnp.array([1.0, 0.0, 0.0])))
         [ 0.25 -0.15 -0.1 ]
     """
+
+    unitless: ClassVar[bool] = True
 
     def check(self, name: str, point: Block) -> None:
         if not _check.known(point):
@@ -379,10 +387,21 @@ class Positive(Geometry):
 class Flat(Geometry):
     """Any numbers, with the mobility 1 and steps that add.
 
+    `size` declares how large a change of these numbers is: one update then changes none of them by
+    more than the step scale times `size`. Without it, only the motion of the outputs bounds a step.
+
     Examples:
         >>> wh.Flat().step(jnp.array([0.5]), jnp.array([-2.0]), 0.5).tolist()
         [-0.5]
+        >>> float(wh.Flat(size=10.0).spread(jnp.array([0.5]), jnp.array([-2.0])))
+        0.2
     """
+
+    size: float | None = eqx.field(static=True, default=None)
+
+    def __check_init__(self) -> None:
+        if self.size is not None:
+            _check.number("size", self.size, above=0.0)
 
     def check(self, name: str, point: Block) -> None:
         del name, point
@@ -400,7 +419,9 @@ class Flat(Geometry):
 
     def spread(self, point: Block, score: Block) -> Float[Array, ""]:
         del point
-        return jnp.max(jnp.abs(score))
+        if self.size is None:
+            return jnp.zeros((), dtype=score.dtype)
+        return jnp.max(jnp.abs(score)) / self.size
 
     def geodesic(self, point: Block, score: Block, step: ArrayLike) -> Block:
         return self.step(point, score, step)

@@ -32,7 +32,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Int, PyTree
 
 from whorl import _check
-from whorl.geometry import Geometry, Simplex
+from whorl.geometry import Flat, Geometry, Simplex
 from whorl.learning.policy import admitted
 from whorl.turn import quarter_turn
 
@@ -45,13 +45,20 @@ Kinds = Any  # a tree of geometries, of the same structure
 Predict = Callable[[Any, Any], Array]
 
 
+class DescendingState(NamedTuple):
+    """What the next descending update needs where not all parameters are columns."""
+
+    fastest: Float[Array, ""]  # the largest spread of a score so far
+
+
 class TurningState(NamedTuple):
     """What the next turning update needs.
 
-    How many were made, which decides the sense where turns alternate.
+    How many were made, which decides the sense where turns alternate, and how fast outputs moved.
     """
 
     made: Int[Array, ""]
+    pace: Float[Array, ""] | None = None  # None for columns
 
 
 def descending(
@@ -61,7 +68,9 @@ def descending(
 
     `rates` is one number, or a tree like the parameters that holds, for each array, one number or
     one per column. `geometry` is what all arrays live on, or a tree like the parameters with one
-    geometry for each.
+    geometry for each. Where not all are columns, the envelope's 1 is replaced by the largest spread
+    so far: the first update changes a parameter by the share `scale`, later ones by less as the
+    gradient falls, in whatever units. `Flat` has to declare its `size` for that.
 
     Examples:
         >>> import optax
@@ -76,15 +85,27 @@ def descending(
     """
     size = _check.scalar("scale", scale, above=0.0)
 
-    def init(params: Any) -> optax.EmptyState:
-        _rates(rates, _checked(params, geometry)[0])
-        return optax.EmptyState()
+    def init(params: Any) -> optax.EmptyState | DescendingState:
+        points, kinds = _checked(params, geometry)
+        _rates(rates, points)
+        if _unitless(kinds):
+            return optax.EmptyState()
+        for kind in jax.tree.leaves(kinds, is_leaf=_is_geometry):
+            if isinstance(kind, Flat) and kind.size is None:
+                raise ValueError(
+                    "geometry must be Flat(size=...) to descend a gradient, which does not say how "
+                    "large a change is, but it has no size"
+                )
+        return DescendingState(_none(points))
 
-    def update(updates: Any, state: Any, params: Any = None) -> tuple[Parameters, optax.EmptyState]:
+    def update(updates: Any, state: Any, params: Any = None) -> tuple[Parameters, Any]:
         points, kinds = _checked(params, geometry)
         scores = _each(
             kinds, _score, points, _rates(rates, points), jax.tree.map(jnp.negative, updates)
         )
+        if isinstance(state, DescendingState):
+            state = DescendingState(jnp.maximum(state.fastest, _spread(kinds, points, scores)))
+            return _difference(kinds, points, scores, admitted(size, state.fastest, 0.0)), state
         return _difference(kinds, points, scores, _admitted(size, kinds, points, scores)), state
 
     return optax.GradientTransformation(init, update)
@@ -138,8 +159,10 @@ def turning(
     fixed = turn
 
     def init(params: Any) -> TurningState:
-        _rates(rates, _checked(params, geometry)[0])
-        return TurningState(jnp.zeros((), dtype=jnp.int32))
+        points, kinds = _checked(params, geometry)
+        _rates(rates, points)
+        pace = None if _unitless(kinds) else _none(points)
+        return TurningState(jnp.zeros((), dtype=jnp.int32), pace)
 
     def update(
         updates: Any,
@@ -153,19 +176,21 @@ def turning(
     ) -> tuple[Parameters, TurningState]:
         points, kinds = _checked(params, geometry)
         _check_given(inputs, targets)
-        straight, turning = _boundary_scores(
+        straight, turning, rate = _boundary_scores(
             predict, points, kinds, _rates(rates, points), inputs, targets, relax, leak
         )
         plus, minus = (
             jax.tree.map(lambda b, r, way=way: b + way * amount * r, straight, turning)
             for way in (1.0, -1.0)
         )
+        pace = None if state.pace is None else jnp.maximum(state.pace, rate)
+        bound = 1.0 if pace is None else pace
         step = jnp.minimum(
-            _admitted(size, kinds, points, plus), _admitted(size, kinds, points, minus)
+            *(_admitted(size, kinds, points, scores, bound) for scores in (plus, minus))
         )
         sense = _sense(fixed if turn is None else turn, state.made)
         scores = jax.tree.map(lambda up, down: jnp.where(sense > 0, up, down), plus, minus)
-        return _difference(kinds, points, scores, step), TurningState(state.made + 1)
+        return _difference(kinds, points, scores, step), TurningState(state.made + 1, pace)
 
     return optax.GradientTransformationExtraArgs(init, update)
 
@@ -179,9 +204,9 @@ def _boundary_scores(
     targets: Any,
     alpha: Array,
     mu: Array,
-) -> tuple[Parameters, Parameters]:
+) -> tuple[Parameters, Parameters, Array]:
     """The reciprocal and the unit rotational score, by one linearisation of `predict` and a solve
-    over the outputs.
+    over the outputs, and how fast the first moves the outputs, relative to their residual.
     """
     outputs, push = jax.linearize(lambda at: predict(at, inputs), params)
     error = _residual(outputs, targets)
@@ -203,7 +228,10 @@ def _boundary_scores(
     sides = jnp.stack([(alpha * error).ravel(), (error @ skew.T).ravel()], axis=1)
     # K is symmetric and the leak makes it positive, whatever `predict` is.
     potentials = jax.scipy.linalg.solve((damped + damped.T) / 2, sides, assume_a="pos")
-    return scores(potentials[:, 0]), scores(potentials[:, 1])
+    size = jnp.max(jnp.abs(error))
+    moved = jnp.max(jnp.abs(respond(potentials[:, 0])))
+    rate = jnp.where(size > 0, moved / jnp.where(size > 0, size, 1.0), 0.0)
+    return scores(potentials[:, 0]), scores(potentials[:, 1]), rate
 
 
 def _residual(outputs: Array, targets: Any) -> Float[Array, "samples out"]:
@@ -333,9 +361,24 @@ def _each(geometries: Kinds, act: Callable[..., Any], *trees: Any) -> Any:
     return jax.tree.map(act, geometries, *trees, is_leaf=_is_geometry)
 
 
-def _admitted(scale: Array, geometries: Kinds, points: Parameters, scores: Parameters) -> Array:
+def _admitted(
+    scale: Array, geometries: Kinds, points: Parameters, scores: Parameters, pace: ArrayLike = 1.0
+) -> Array:
     """The step that the envelope admits for these scores."""
+    return admitted(scale, _spread(geometries, points, scores), pace)
+
+
+def _spread(geometries: Kinds, points: Parameters, scores: Parameters) -> Array:
     spreads = _each(
         geometries, lambda kind, point, score: kind.spread(point, score), points, scores
     )
-    return admitted(scale, jnp.max(jnp.stack(jax.tree.leaves(spreads))))
+    return jnp.max(jnp.stack(jax.tree.leaves(spreads)))
+
+
+def _unitless(geometries: Kinds) -> bool:
+    kinds = jax.tree.leaves(geometries, is_leaf=_is_geometry)
+    return all(kind.unitless for kind in kinds)
+
+
+def _none(points: Parameters) -> Array:
+    return jnp.zeros((), dtype=jax.tree.leaves(points)[0].dtype)

@@ -21,12 +21,12 @@ from jaxtyping import Array, Complex, Float
 
 from whorl import _check, _precision
 from whorl._check import Numbers
-from whorl._show import Shown
+from whorl._show import Shown, plural
 from whorl.feedback import Law
 from whorl.response import Response, need_directions
 from whorl.response import response as respond
 from whorl.spectrum import Dynamics, Growth
-from whorl.system import Block, Fields, Matrix, System
+from whorl.system import Block, Fields, Matrix, System, check_basis
 from whorl.verdict import Verdict
 
 SENTENCES = {
@@ -72,7 +72,7 @@ class ClosedLoop(Shown, eqx.Module):
     def __str__(self) -> str:
         known = "" if self.identifiable is None else f", {self.identifiable.shape[1]} identifiable"
         return (
-            f"a closed loop over {self.response.directions} directions{known}; "
+            f"a closed loop over {plural(self.response.directions, 'direction')}{known}; "
             "certify(loop) says whether it turns"
         )
 
@@ -119,7 +119,8 @@ class Dissipation(Shown, eqx.Module):
 
     def __str__(self) -> str:
         return (
-            f"the loss falls by {float(self.total):.6g} per unit time, over {self.rates.size} modes"
+            f"the loss falls by {float(self.total):.6g} per unit time, over "
+            f"{plural(self.rates.size, 'mode')}"
             f" with rates from {float(self.rates.min()):.3g} to {float(self.rates.max()):.3g}"
         )
 
@@ -343,6 +344,7 @@ def closed_loop(
             f"{_check.shown(law)}"
         )
     need_directions(response)
+    check_basis(response.system, response.trace[0])
     physical, boundary = response.reduced(), law.matrix(response)
     loop = physical @ boundary
     _check.finite("the closed loop", loop)
@@ -360,11 +362,15 @@ def _identified(
 ) -> ClosedLoop:
     """The loop with what of it can be identified; `slack` of its size is round-off."""
     left, sizes, _ = np.linalg.svd(np.asarray(physical))
-    rank = int(np.sum(sizes > response.resolved(tol) * sizes[0])) if sizes[0] > 0 else 0
+    blur = response.system.blur(response.trace)
+    rank = int(np.sum(sizes > max(response.resolved(tol) * sizes[0], blur)))
     if rank == 0:
+        about = (
+            f"it is at most {sizes[0]:.1g}, which is round-off" if sizes[0] > 0 else "it is zero"
+        )
         raise ValueError(
-            "the response must have an identifiable direction, but it is zero: every column is "
-            "frozen or starved"
+            f"the response must have an identifiable direction, but {about}: every parameter is "
+            "frozen, or nothing that it carries reaches an output"
         )
     size = float(np.linalg.norm(loop))
     return ClosedLoop(response, loop, jnp.asarray(left[:, :rank]), slack / size if size else 0.0)
@@ -374,6 +380,7 @@ def _driven(system: Any, inputs: Any) -> Response:
     _check.instance("system", system, System)
     found = respond(system, inputs)
     need_directions(found)
+    check_basis(system, found.trace[0])
     return found
 
 
@@ -458,9 +465,9 @@ def certify(loop: ClosedLoop, *, tol: float | None = None) -> Certificate:
     is 1e-12, or the round-off of the product K B where that is more, as it is in single precision
     or for the inverse of an ill-conditioned response. A round-off above 1e-3, above a given `tol`,
     or comparable with the skew part leaves no verdict but "cannot tell". A loop with a larger skew
-    part turns when a pair of its eigenvalues is complex for every loop within `tol` of it; it is a
-    gradient flow in another metric when it has real eigenvalues and a basis of eigenvectors; and it
-    is "borderline" where its eigenvalues meet within the tolerance without one, as those of a
+    part turns when it is proved that a pair of eigenvalues is complex for every loop within `tol` of
+    it; it is a gradient flow in another metric when it has real eigenvalues and a basis of eigenvectors; and it
+    is "borderline" where its eigenvalues may meet within the tolerance without one, as those of a
     Jordan block do.
 
     Args:

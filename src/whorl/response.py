@@ -24,7 +24,7 @@ from jaxtyping import Array, Float
 
 from whorl import _check, _precision
 from whorl._check import Numbers
-from whorl._show import Shown
+from whorl._show import Shown, plural
 from whorl.system import Block, Fields, Matrix, System, Trace, applied, selected_rows, traced
 from whorl.system import ravel as _ravel
 from whorl.system import unravel as _unravel
@@ -90,8 +90,8 @@ class Response(Shown, eqx.Module):
     def __str__(self) -> str:
         ways = "" if self.matched else ", the way back another than the way forward"
         return (
-            f"the response of {self.samples} samples with {self.outputs} outputs, "
-            f"{self.directions} directions{ways}"
+            f"the response of {plural(self.samples, 'sample')} with "
+            f"{plural(self.outputs, 'output')}, {plural(self.directions, 'direction')}{ways}"
         )
 
     @property
@@ -126,9 +126,10 @@ class Response(Shown, eqx.Module):
 
     def scores(self, potential: Numbers) -> tuple[Block, ...]:
         r"""The score of every block, $\rho_a [J^\mathsf{T} v]^a$ for a column on its simplex."""
-        return self.system.scores_of(
-            self.adjoint.back(self.trace, self.field("potential", potential))
-        )
+        field = self.field("potential", potential)
+        if self.matched:
+            return self.system.scores(self.trace, field)
+        return self.system.scores_of(self.adjoint.back(self.trace, field))
 
     def velocities(self, potential: Numbers) -> tuple[Block, ...]:
         r"""The velocity $\dot\theta = M J^\mathsf{T} v$ of every block."""

@@ -30,6 +30,7 @@ $Z$.
 """
 
 from abc import abstractmethod
+from collections.abc import Callable
 
 import equinox as eqx
 import jax
@@ -43,12 +44,29 @@ from whorl.geometry import Block, Geometry
 from whorl.learning.baseline import Rule
 from whorl.learning.policy import Scores
 from whorl.registry import Number, rules
-from whorl.settling import Settling, widened
-from whorl.system import Blocks, Fields, System
+from whorl.settling import Influence, Settling, States, widened
+from whorl.system import Blocks, Fields, System, Trace
 
-NUDGE = Number("nudge", 0.0, 0.0, 10.0, help="how far outputs are pushed; 0: the limit")
+NUDGE = Number(
+    "nudge",
+    0.0,
+    0.0,
+    10.0,
+    label="Nudge",
+    help="how far outputs are pushed; 0: the limit",
+    slider=(0.0, 1.0, 0.01),
+)
 SEED = Number("seed", 0, 0, 2**31, help="of the way back", per_pair=False)
-SPREAD = Number("spread", 1.0, 0.0, 100.0, help="how unlike the way back is", per_pair=False)
+SPREAD = Number(
+    "spread",
+    1.0,
+    0.0,
+    100.0,
+    label="Spread",
+    help="how unlike the way back is",
+    slider=(0.0, 4.0, 0.1),
+    per_pair=False,
+)
 
 
 class Settled(Rule):
@@ -59,12 +77,7 @@ class Settled(Rule):
         """What moves the parameters, before their mobility."""
 
     def scores(self, system: System, inputs: Array, residual: Fields) -> Scores:
-        if not isinstance(system, Settling):
-            raise ValueError(
-                f"system must settle, as a Circuit does, to learn by {_name(self)}, but it is a "
-                f"{type(system).__name__}"
-            )
-        return system.scores_of(self.slopes(system, inputs, residual))
+        return system.scores_of(self.slopes(_settling(self, system), inputs, residual))
 
 
 class Contrast(Settled):
@@ -75,25 +88,57 @@ class Contrast(Settled):
 
     @abstractmethod
     def force(self, system: Settling, inputs: Array, residual: Fields, nudge: Array) -> Fields:
-        """The force of a finite nudge."""
+        """The force of a finite nudge on a nonlinear system."""
 
     @abstractmethod
-    def direction(self, system: Settling, inputs: Array, residual: Fields) -> Fields:
-        """The force per nudge, in the limit."""
+    def direction(
+        self, system: Settling, impedance: Array, residual: Fields, nudge: Array | None
+    ) -> Fields:
+        """The force of a nudge on outputs that answer by their impedance; None: per nudge, in the
+        limit.
+        """
+
+    def at(self, system: System, trace: Trace, residual: Fields) -> Scores:
+        settling = _settling(self, system)
+        reached = settling.reached(trace)
+        return system.scores_of(self._slopes(settling, trace[0], residual, reached))
 
     def slopes(self, system: Settling, inputs: Array, residual: Fields) -> tuple[Block, ...]:
+        return self._slopes(system, inputs, residual, system.reach(inputs))
+
+    def _slopes(
+        self, system: Settling, inputs: Array, residual: Fields, reached: tuple[States, Influence]
+    ) -> tuple[Block, ...]:
+        if not (self.limit or system.linear):
+            # The difference of two states, in the widest precision that is at hand.
+            slopes = self._finite(*widened((system, inputs, residual)))
+            return tuple(slope.astype(system.dtype) for slope in slopes)
+        states, influence = reached
+        impedance = system.impedance_at(states, influence)
+
+        def moved(nudge: Array | None) -> States:
+            force = self.direction(system, impedance, residual, nudge)
+            return jnp.einsum(
+                "so,rox->sx" if len(influence) == 1 else "so,sox->sx", force, influence
+            )
+
         if self.limit:
-            return self._limit(system, inputs, residual)
-        # The difference of two states, in the widest precision that is at hand.
-        slopes = self._finite(*widened((system, inputs, residual)))
-        return tuple(slope.astype(system.dtype) for slope in slopes)
+            return _change(system, states, moved(None), 1.0)
+        ahead, behind = moved(self.nudge), self._behind(moved)
+        # The energy of a linear system is quadratic in its state, so that the difference of two
+        # slopes is their derivative halfway. Unlike the difference it cancels nothing.
+        middle = states + (ahead + behind) / 2
+        return _change(system, middle, ahead - behind, self._apart * self.nudge)
 
-    def _limit(self, system: Settling, inputs: Array, residual: Fields) -> tuple[Block, ...]:
-        def pushed(force: Fields) -> tuple[Block, ...]:
-            return system.slopes(system.settle(inputs, force))
+    @property
+    def _apart(self) -> float:
+        """How many nudges lie between the two states."""
+        return 1.0
 
-        direction = self.direction(system, inputs, residual)
-        return jax.jvp(pushed, (system.no_force(inputs),), (direction,))[1]
+    def _behind(self, moved: Callable[[Array], States]) -> States | float:
+        """Where the other state lies from the free one."""
+        del moved
+        return 0.0
 
     def _finite(self, system: Settling, inputs: Array, residual: Fields) -> tuple[Block, ...]:
         pushed = self._seen(system, inputs, residual, self.nudge)
@@ -113,9 +158,17 @@ class EquilibriumPropagation(Contrast):
     def force(self, system: Settling, inputs: Array, residual: Fields, nudge: Array) -> Fields:
         return system.sprung(inputs, residual, nudge)
 
-    def direction(self, system: Settling, inputs: Array, residual: Fields) -> Fields:
-        del system, inputs
-        return residual
+    def direction(
+        self, system: Settling, impedance: Array, residual: Fields, nudge: Array | None
+    ) -> Fields:
+        return residual if nudge is None else system.forces(impedance, residual, nudge)
+
+    @property
+    def _apart(self) -> float:
+        return 2.0 if self.centred else 1.0
+
+    def _behind(self, moved: Callable[[Array], States]) -> States | float:
+        return moved(-self.nudge) if self.centred else 0.0
 
     def _finite(self, system: Settling, inputs: Array, residual: Fields) -> tuple[Block, ...]:
         if not self.centred:
@@ -132,8 +185,10 @@ class CoupledLearning(Contrast):
     def force(self, system: Settling, inputs: Array, residual: Fields, nudge: Array) -> Fields:
         return system.holding(inputs, nudge * residual)
 
-    def direction(self, system: Settling, inputs: Array, residual: Fields) -> Fields:
-        return _held(system, inputs, residual)
+    def direction(
+        self, system: Settling, impedance: Array, residual: Fields, nudge: Array | None
+    ) -> Fields:
+        return system.forces(impedance, residual if nudge is None else nudge * residual)
 
 
 class AdjointCoupledLearning(Settled):
@@ -145,7 +200,7 @@ class AdjointCoupledLearning(Settled):
         def held(blocks: tuple[Block, ...]) -> Float[Array, ""]:
             moved = system.with_blocks(blocks)
             missing = wanted - moved.outputs(inputs)
-            return -jnp.sum(missing * _held(moved, inputs, missing)) / 2
+            return -jnp.sum(missing * moved.forces(moved.impedance(inputs), missing)) / 2
 
         return jax.grad(held)(system.blocks)
 
@@ -173,11 +228,19 @@ class FeedbackAlignment(Rule):
         return tuple(map(drawn, system.geometries, system.blocks))
 
 
-def _held(system: Settling, inputs: Array, moved: Fields) -> Fields:
-    """The forces that would hold outputs this far away, if they were linear in them."""
-    basis = jnp.asarray(system.basis(), dtype=system.dtype)
-    inside = jax.vmap(lambda matrix: basis.T @ matrix @ basis)(system.impedance(inputs))
-    return jnp.linalg.solve(inside, (moved @ basis)[:, :, None])[:, :, 0] @ basis.T
+def _settling(rule: Rule, system: System) -> Settling:
+    """The system, if it settles."""
+    if not isinstance(system, Settling):
+        raise ValueError(
+            f"system must settle, as a Circuit does, to learn by {_name(rule)}, but it is a "
+            f"{type(system).__name__}"
+        )
+    return system
+
+
+def _change(system: Settling, states: States, moved: States, size: ArrayLike) -> tuple[Block, ...]:
+    """How the slopes change along a motion of the state, per unit of `size`."""
+    return jax.tree.map(lambda slope: slope / size, jax.jvp(system.slopes, (states,), (moved,))[1])
 
 
 def _name(rule: Rule) -> str:
@@ -190,7 +253,7 @@ def _nudge(nudge: ArrayLike) -> tuple[Array, bool]:
     return size, _check.known(size) and not float(size)
 
 
-@rules.register(parameters=(NUDGE,))
+@rules.register(parameters=(NUDGE,), where=("explorer",), label="equilibrium propagation")
 def equilibrium_propagation(nudge: ArrayLike = 0.0, *, centred: bool = False) -> Rule:
     """Equilibrium propagation: springs pull the outputs of the settled state to their targets.
 
@@ -216,7 +279,7 @@ def equilibrium_propagation(nudge: ArrayLike = 0.0, *, centred: bool = False) ->
     return EquilibriumPropagation(*_nudge(nudge), centred)
 
 
-@rules.register(parameters=(NUDGE,))
+@rules.register(parameters=(NUDGE,), where=("explorer",), label="coupled learning")
 def coupled_learning(nudge: ArrayLike = 0.0) -> Rule:
     """Coupled learning: the outputs are held a little nearer to their targets than they are.
 
@@ -239,7 +302,7 @@ def coupled_learning(nudge: ArrayLike = 0.0) -> Rule:
     return CoupledLearning(*_nudge(nudge))
 
 
-@rules.register()
+@rules.register(where=("explorer",), label="contrastive learning")
 def contrastive_learning() -> Rule:
     """Contrastive learning with hard clamping: the outputs are held at their targets.
 
@@ -250,7 +313,11 @@ def contrastive_learning() -> Rule:
     return CoupledLearning(*_nudge(1.0))
 
 
-@rules.register()
+@rules.register(
+    where=("explorer",),
+    label="adjoint coupled",
+    help="Down the gradient of the energy that it takes to hold the outputs at their targets.",
+)
 def adjoint_coupled_learning() -> Rule:
     r"""Adjoint coupled learning: down the gradient of $\tfrac12 e^\mathsf{T}Z^{-1}e$.
 
@@ -266,7 +333,7 @@ def adjoint_coupled_learning() -> Rule:
     return AdjointCoupledLearning()
 
 
-@rules.register(parameters=(SEED, SPREAD))
+@rules.register(parameters=(SEED, SPREAD), where=("explorer",), label="feedback alignment")
 def feedback_alignment(seed: int = 0, *, spread: float = 1.0) -> Rule:
     """Feedback alignment: a fixed random way back.
 

@@ -25,9 +25,11 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from whorl import _check
+from whorl.fast import small
 from whorl.system import Block, Fields, System, Trace
 
 States = Float[Array, "samples _states"]
+Influence = Float[Array, "rows out _states"]  # per unit of force; one row, or one per sample
 STEPS = 1024  # of a root finder, before it gives up
 Whole = TypeVar("Whole")
 
@@ -90,20 +92,81 @@ class Settling(System):
 
         return jax.grad(energy)(self.blocks)
 
+    def reach(self, inputs: Array) -> tuple[States, Influence]:
+        """States where nothing pushes, and how unit forces at each output move them.
+
+        Override it where both come from one solve.
+
+        Args:
+            inputs: One row per sample, `(samples, in)`.
+
+        Returns:
+            States, `(samples, states)`, and their derivatives by the forces, `(samples, out,
+            states)`; one row where forces move all samples alike.
+        """
+        still = jnp.zeros(self.sizes[1], dtype=self.dtype)
+
+        def state(row: Array, force: Array) -> Array:
+            return self.settle(row[None, :], force[None, :])[0]
+
+        influence = jax.vmap(lambda row: jax.jacfwd(lambda force: state(row, force))(still).T)
+        return self.settle(inputs, self.no_force(inputs)), influence(inputs)
+
+    def reached(self, trace: Trace) -> tuple[States, Influence]:
+        """What `reach` found when the trace was made, or finds now."""
+        return self.reach(trace[0])
+
     def impedance(self, inputs: Array) -> Float[Array, "samples out out"]:
         r"""How the outputs of each sample move under forces, $Z = \partial y/\partial f$."""
-        still = jnp.zeros(self.sizes[1], dtype=self.dtype)
-        return jax.vmap(lambda row: jax.jacfwd(self._pushed(row))(still))(inputs)
+        return self.impedance_at(*self.reach(inputs))
+
+    def impedance_at(self, states: States, influence: Influence) -> Float[Array, "samples out out"]:
+        """The output impedance at states that `reach` found."""
+
+        def moved(push: Array) -> Fields:
+            return jax.jvp(self.read, (states,), (jnp.broadcast_to(push, states.shape),))[1]
+
+        return jax.vmap(moved, in_axes=1, out_axes=2)(influence)
 
     def holding(self, inputs: Array, moved: Fields) -> Fields:
         """The forces that move the outputs by this much from where they are."""
+        if self.linear:
+            return self.forces(self.impedance(inputs), moved)
         return self._balanced(inputs, moved, lambda _force, seen, aim: seen - aim)
 
     def sprung(self, inputs: Array, moved: Fields, stiffness: ArrayLike) -> Fields:
         """The forces of springs that pull the outputs towards places this far away."""
+        if self.linear:
+            return self.forces(self.impedance(inputs), moved, stiffness)
         return self._balanced(
             inputs, moved, lambda force, seen, aim: force - stiffness * (aim - seen)
         )
+
+    def forces(
+        self,
+        impedance: Float[Array, "samples out out"],
+        moved: Fields,
+        stiffness: ArrayLike | None = None,
+    ) -> Fields:
+        """Forces that move the outputs of a linear system by this much, or springs towards there.
+
+        Args:
+            impedance: How the outputs move under forces.
+            moved: Where to, from where they are, `(samples, out)`.
+            stiffness: Force of the springs per length; left out, nothing gives way.
+
+        Returns:
+            One force per sample and output.
+        """
+        # In the coordinates of the basis: a system that conserves cannot be pushed every way.
+        basis = jnp.asarray(self.basis(), dtype=moved.dtype)
+        inside = basis.T @ impedance @ basis
+        aim = moved @ basis
+        if stiffness is not None:
+            inside = jnp.eye(basis.shape[1], dtype=moved.dtype) + stiffness * inside
+            aim = stiffness * aim
+        found = jnp.einsum("sij,sj->si", jax.vmap(small.inverse)(inside), aim)
+        return found @ basis.T
 
     def _pushed(self, row: Float[Array, "in"]) -> Callable[[Array], Array]:
         """The outputs of one sample as a function of its forces."""
@@ -126,11 +189,8 @@ class Settling(System):
             def amiss(force: Array) -> Array:
                 return missing(force, basis.T @ (pushed(basis @ force) - start), basis.T @ aim)
 
-            # One step of Newton's method is exact where outputs are linear in the forces.
             slope = jax.jacfwd(amiss)(still)
             force = -jnp.linalg.solve(slope, amiss(still))
-            if self.linear:
-                return basis @ force
             # In shares of what is read, so that no tolerance depends on the units of anything.
             size = jnp.max(jnp.abs(start)) + jnp.max(jnp.abs(aim))
 

@@ -10,7 +10,13 @@ descent.
 *How much may be believed.* Each eigenvalue is known up to its condition number times the error of
 the matrix. Eigenvalues whose discs overlap are judged together, on their invariant subspace: a
 multiple of the identity there is a repeated eigenvalue, anything else is defective as far as can be
-told. A disc that does not reach the real axis holds a mode that surely turns.
+told.
+
+*What surely turns.* Where $\sigma_{\min}(R - z)$ exceeds the error, $z$ is an eigenvalue of no
+matrix within the error, so that none crosses a closed curve of such points. A curve of them around
+a mode, which does not cross the real axis, proves that every matrix within the error turns
+(Trefethen and Embree, Spectra and Pseudospectra, 2005). As $\sigma_{\min}$ changes no faster than
+$z$, finitely many points prove it for a whole curve.
 """
 
 from dataclasses import dataclass
@@ -26,6 +32,7 @@ from whorl.verdict import Verdict
 Matrix = Float[np.ndarray, "n n"]
 TIMES = 120  # instants at which the growth of a flow is first looked at
 STEPS = 500
+HALVINGS = 12  # how often a piece of a curve is halved
 
 
 @dataclass(frozen=True)
@@ -86,16 +93,55 @@ class Dynamics:
         return [np.array(sorted(group)) for group in groups]
 
     def turning(self, cluster: np.ndarray) -> bool:
-        """Whether the eigenvalues of a cluster surely are not real."""
+        """Whether the eigenvalues of a cluster are not real, as far as the first order says."""
         reach = np.imag(self._eigen[0][cluster])
         radii = self.radii[cluster]
         return bool((reach > radii).all() or (reach < -radii).all())
 
+    def surely_turning(self, cluster: np.ndarray) -> bool:
+        """Whether an eigenvalue near one of a cluster is not real for any matrix within the error.
+
+        This is a proof: curves that do not cross the real axis are tried, from the real axis itself
+        to circles around a mode.
+        """
+        if not self.turning(cluster) or self.size == 0:
+            return False
+        for mode in self._eigen[0][cluster] / self.size:
+            place, height = np.real(mode), abs(np.imag(mode))
+            curves = [_half_disc(place, reach * height) for reach in (1.5, 4.0, 16.0)]
+            curves += [_disc(complex(place, height), part * height) for part in (0.9, 0.5, 0.2)]
+            if any(map(self._walled, [_half_disc(place, 4.0), *curves])):
+                return True
+        return False
+
+    def _walled(self, curve: np.ndarray) -> bool:
+        """Whether no matrix within the error has an eigenvalue on a closed curve of straight pieces,
+        given in units of `size`.
+        """
+        matrix = self.matrix / self.size
+        starts, ends = curve, np.roll(curve, -1)
+        for _ in range(HALVINGS):
+            middles, halves = (starts + ends) / 2, np.abs(ends - starts) / 2
+            shifted = matrix[None] - middles[:, None, None] * np.eye(len(matrix))
+            least = np.linalg.svd(shifted, compute_uv=False)[:, -1]
+            if (least <= self.error).any():
+                return False
+            # A whole piece is no nearer to an eigenvalue than its middle less half its length.
+            open_ = least - halves <= self.error
+            if not open_.any():
+                return True
+            starts, middles, ends = starts[open_], middles[open_], ends[open_]
+            starts, ends = np.concatenate([starts, middles]), np.concatenate([middles, ends])
+        return False
+
     @cached_property
     def verdict(self) -> Verdict:
         """Gradient in another metric, turns, or borderline; symmetric or not is not asked here."""
-        if any(self.turning(cluster) for cluster in self.clusters):
+        turning = [cluster for cluster in self.clusters if self.turning(cluster)]
+        if any(map(self.surely_turning, turning)):
             return Verdict.TURNS
+        if turning:
+            return Verdict.BORDERLINE
         # Near a defective matrix an error moves eigenvalues by its root, and with it the frame.
         sound = self.frame is not None and np.linalg.cond(self.frame[0]) ** 2 * self.error < 1.0
         return Verdict.GRADIENT if sound else Verdict.BORDERLINE
@@ -106,6 +152,8 @@ class Dynamics:
 
         None where there is none, as far as can be told.
         """
+        if any(self.turning(cluster) for cluster in self.clusters):
+            return None  # real parts of complex eigenvectors are no basis, or a nearly singular one
         columns, shared, start = [], [], 0
         for cluster in self.clusters:
             basis = self._real_basis(cluster)
@@ -256,6 +304,18 @@ def closest_metric(frame: Matrix, shared: list[np.ndarray]) -> Matrix:
         scale, logs, distance, step = tried, tried_logs, tried_distance, min(2 * step, 1.0)
     whole = inverse.T @ scale @ scale.T @ inverse
     return (whole + whole.T) / 2
+
+
+def _disc(centre: complex, radius: float) -> np.ndarray:
+    """A polygon around a point of the complex plane, inside the circle of this radius."""
+    return centre + radius * np.exp(2j * np.pi * np.arange(16) / 16)
+
+
+def _half_disc(centre: float, radius: float) -> np.ndarray:
+    """A polygon that lies on the real axis, and above it within this radius."""
+    arc = np.exp(1j * np.pi * np.arange(9) / 8)
+    arc[[0, -1]] = np.real(arc[[0, -1]])
+    return centre + radius * np.concatenate([arc, np.linspace(-1, 1, 9)[1:-1]])
 
 
 def _logarithm(matrix: Matrix) -> tuple[Matrix, float]:

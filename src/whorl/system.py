@@ -30,7 +30,7 @@ from jaxtyping import Array, Bool, Float
 
 from whorl import _check
 from whorl._check import Numbers
-from whorl._show import Shown
+from whorl._show import Shown, plural
 from whorl.geometry import Block, Geometry
 
 Blocks = Sequence[Block]
@@ -75,7 +75,8 @@ class System(Shown, eqx.Module):
         count = sum(block.size for block in self.blocks)
         lines = [
             (
-                f"{type(self).__name__}: {inputs} inputs, {outputs} outputs, {count} numbers in"
+                f"{type(self).__name__}: {plural(inputs, 'input')}, {plural(outputs, 'output')},"
+                f" {plural(count, 'number')} in"
                 f" {self.dtype}"
             )
         ]
@@ -151,6 +152,11 @@ class System(Shown, eqx.Module):
         """Targets that fit the system."""
         return _rows("targets", targets, self.sizes[1], self.dtype)
 
+    def blur(self, trace: Trace) -> float:
+        """The size of a response that is nothing but round-off at this trace."""
+        del trace
+        return 0.0
+
     # How it moves. Each of these is derived from `outputs` alone.
 
     def trace(self, inputs: Array) -> Trace:
@@ -206,9 +212,13 @@ class System(Shown, eqx.Module):
 
     def roots(self, trace: Trace) -> tuple[Float[Array, "n _size"], ...]:
         r"""For every block a $B$ whose $BB^\mathsf{T}$ it contributes to the response."""
-        slopes = jax.jacrev(_outputs_at(self, trace[0]))(self.blocks)
+        slopes = self.jacobians(trace)
         parts = zip(self.geometries, self.blocks, slopes, self.block_rates, strict=True)
         return tuple(_rooted(*part) for part in parts)
+
+    def jacobians(self, trace: Trace) -> tuple[Array, ...]:
+        """How the outputs move with every number of each block, `(samples, out, *block)`."""
+        return jax.jacrev(_outputs_at(self, trace[0]))(self.blocks)
 
     # What a learner does with it.
 
@@ -227,10 +237,13 @@ class System(Shown, eqx.Module):
             self._each(lambda kind, point, score: kind.step(point, score, step), scores)
         )
 
+    @property
+    def unitless(self) -> bool:
+        """Whether all blocks are columns, whose scores are pure numbers."""
+        return all(kind.unitless for kind in self.geometries)
+
     def spread(self, scores: Blocks) -> Float[Array, ""]:
-        """The largest spread of a score over all blocks, which the envelope of a step is measured
-        by.
-        """
+        """The fastest relative change of a parameter along a score, over all blocks."""
         return jnp.max(
             jnp.stack(self._each(lambda kind, point, score: kind.spread(point, score), scores))
         )
@@ -252,7 +265,8 @@ def checked_data(system: System, inputs: Numbers, targets: Numbers) -> tuple[Arr
     _check.instance("system", system, System)
     inputs, targets = system.checked_inputs(inputs), system.checked_targets(targets)
     _check.same_samples(inputs, targets)
-    _as_declared(system, inputs, jax.eval_shape(system.outputs, inputs))
+    seen = _of_rows(system, lambda rows: jax.eval_shape(system.outputs, rows), inputs)
+    _as_declared(system, inputs, seen)
     return inputs, targets
 
 
@@ -344,9 +358,51 @@ def total_loss(system: System, inputs: Numbers, targets: Numbers) -> Float[Array
 
 def traced(system: System, inputs: Array) -> Trace:
     """The trace at checked inputs, after a look at what the system says comes out."""
-    trace = system.trace(inputs)
+    trace = _of_rows(system, system.trace, inputs)
     _as_declared(system, inputs, trace[-1])
     return trace
+
+
+def _of_rows(system: System, act: Callable[[Array], Any], inputs: Array) -> Any:
+    """What a user's function makes of rows; one that takes a single row only is refused."""
+    try:
+        return act(inputs)
+    except (TypeError, IndexError, ValueError) as error:
+        try:
+            shape = jax.eval_shape(system.outputs, inputs[0]).shape
+        except Exception:
+            raise error from None
+        if shape != system.sizes[1:]:
+            raise
+        raise ValueError(
+            f"outputs of {type(system).__name__} must take rows of inputs, of shape "
+            f"{inputs.shape}, but takes a single row only: map it with jax.vmap"
+        ) from None
+
+
+def check_basis(system: System, inputs: Array) -> None:
+    """Refuse outputs that always have the same sum although `basis` does not say so.
+
+    Laws and certificates would count a direction that no parameter can move.
+    """
+    count = system.sizes[1]
+    own = type(system).basis is System.basis
+    if not own or count < 2 or not _check.known(system, inputs):
+        return
+    trace = traced(system, inputs)
+    like = jnp.zeros_like(trace[-1])
+    sizes = [
+        max(
+            float(jnp.max(jnp.abs(score)))
+            for score in system.scores(trace, like + potential[None, :])
+        )
+        for potential in (jnp.ones(count), jnp.arange(count) % 2)
+    ]
+    if sizes[0] <= 16 * count * float(jnp.finfo(system.dtype).eps) * sizes[1]:
+        raise ValueError(
+            f"basis of {type(system).__name__} must be the zero-sum directions, tangent_basis("
+            f"{count}), since its outputs always have the same sum, but it is all directions"
+        )
 
 
 def _as_declared(system: System, inputs: Array, outputs: Any) -> None:

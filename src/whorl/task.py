@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from whorl import _check, _construct
-from whorl._show import Shown
+from whorl._show import Shown, plural
 from whorl.system import System
 
 
@@ -28,7 +28,10 @@ class Task(Shown, eqx.Module):
 
     def __str__(self) -> str:
         (samples, inputs), outputs = self.inputs.shape, self.targets.shape[1]
-        return f"{samples} samples with {inputs} inputs and {outputs} outputs"
+        return (
+            f"{plural(samples, 'sample')} with {plural(inputs, 'input')} and "
+            f"{plural(outputs, 'output')}"
+        )
 
     @classmethod
     def random(

@@ -1,4 +1,4 @@
-"""What a learner can be found to be: one place for the word, the colour and the exit code of each.
+"""What a learner can be found to be: one place for the word, the colour and the code of each.
 
 A loop that is not symmetric need not turn. Three things are told apart: a loop that is symmetric in
 the metric of the outputs, one that a change of metric makes symmetric, and one whose modes rotate.
@@ -19,7 +19,7 @@ class Verdict(StrEnum):
     """
 
     colour: str  # for pages and pictures, legible on light and on dark
-    code: int  # with which `whorl certify` ends
+    code: int  # with which `whorl certify --exit-code` ends; without it every verdict ends with 0
     meaning: str
 
     # symmetric in the metric of the outputs
@@ -47,7 +47,7 @@ class Verdict(StrEnum):
         4,
         "nothing is rejected, and a turn that matters would hardly have been seen",
     )
-    # round-off hides even the skew part
+    # round-off hides even the skew part, or a periodic signal drives the states of a series
     CANNOT_TELL = "cannot tell", BOTH.quiet, 4, "what decides is hidden"
 
     def __new__(cls, word: str, colour: str, code: int, meaning: str) -> "Verdict":

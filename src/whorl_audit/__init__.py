@@ -11,7 +11,18 @@ factors without cancellation), and compares every stored value, every hash and e
 from collections.abc import Iterator
 from pathlib import Path
 
-from whorl_audit import copies, figures, folder, layout, manifest, rows, values, verdict, whole
+from whorl_audit import (
+    copies,
+    figures,
+    folder,
+    layout,
+    manifest,
+    record,
+    rows,
+    values,
+    verdict,
+    whole,
+)
 from whorl_audit.finding import Audit as Audit
 from whorl_audit.finding import Finding as Finding
 from whorl_audit.finding import counted, impossible
@@ -40,6 +51,7 @@ def _claims(study: folder.Study) -> Iterator[Finding]:
     yield (origin := verdict.origin(study))
     yield from verdict.identity(study)
     yield from verdict.registration(study)
+    yield from record.check(study.path)
     yield from figures.check(study.path, study.kind, study.table_hashes)
     if not origin.passed:
         yield impossible(

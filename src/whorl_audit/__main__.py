@@ -8,53 +8,13 @@ sent, it would run the stranger's code.
 
 import argparse
 import json
-import os
 import sys
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from whorl_audit import Audit, UnreadableError, audit
-from whorl_audit.folder import studies
-from whorl_audit.layout import OWN
+from whorl_audit.record import tidy, write
 
 MEMORY = 8
-
-
-def _write(path: Path, content: dict[str, Any]) -> None:
-    """Put a record in its place at once, so that no reader sees half of it.
-
-    What was there under either name is never written through.
-    """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    with temporary.open("x") as file:
-        file.write(json.dumps(content, indent=2) + "\n")
-    try:
-        temporary.replace(path)
-    except OSError:
-        temporary.unlink()
-        raise
-
-
-def write(folder: Path, result: Audit) -> str | None:
-    """Write audit.json into every study folder: its findings, and those on the folder as a whole.
-
-    Why it could not, if it could not.
-    """
-    for path in studies(folder):
-        name = path.resolve().name
-        findings = {"folder_findings": result.findings[""], "study_findings": result.findings[name]}
-        passed = all(finding.passed for part in findings.values() for finding in part)
-        record = {
-            "study": name,
-            "passed": passed,
-            **{part: [asdict(one) for one in found] for part, found in findings.items()},
-        }
-        try:
-            _write(path / OWN, record)
-        except OSError as error:
-            return f"{OWN} was not written, because {path} cannot be written to: {error.strerror}"
-    return None
 
 
 def _bound(gibibytes: float) -> None:
@@ -124,6 +84,8 @@ def main(arguments: list[str] | None = None) -> int:
     if arguments is None:
         _bound(given.memory)
     try:
+        if not given.no_write:
+            tidy(given.folder)
         result = audit(given.folder, sealed=not given.unsealed)
         unwritten = None if given.no_write else write(given.folder, result)
         told = (

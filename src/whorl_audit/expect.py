@@ -26,6 +26,7 @@ DRAWN = 1e-12
 COMPUTED = 1e-11
 CONDITION = 1e-13  # times the root of the condition number
 SUMMATION = 1e-12
+ROUNDING = 2.0**-53  # the largest relative error of one rounding
 
 
 def drawn(values: Array) -> Expected:
@@ -73,10 +74,26 @@ def stretched(gain: Array | float) -> Array:
     return 1 + np.asarray(gain) / 1e3
 
 
-def components(name: str, vectors: Array, stretch: Array | float = 1.0) -> Columns:
-    """The three components of vectors `(..., 3)`, measured by the length of the vector."""
-    length = np.linalg.norm(vectors, axis=-1) * stretch
+def components(
+    name: str, vectors: Array, stretch: Array | float = 1.0, least: Array | float = 0.0
+) -> Columns:
+    """The three components of vectors `(..., 3)`, measured by the length of the vector.
+
+    `least` is added to the length, for vectors that are small differences of large numbers.
+    """
+    length = np.linalg.norm(vectors, axis=-1) * stretch + least
     return {f"{name}_{k}": computed(vectors[..., k], length) for k in range(3)}
+
+
+def cancelled(depth: Array | int) -> Array:
+    """What is added to the size of a residual, so that its tolerance covers what cancels in it.
+
+    A residual is the difference of two numbers of at most one, of which a network of `depth` layers
+    makes the one by sums of three products of numbers that are not negative: three roundings a
+    layer, three for the target and one for the difference, in each of two programs, however small
+    the difference is.
+    """
+    return 2 * (3 * np.asarray(depth) + 4) * ROUNDING / COMPUTED
 
 
 def task_columns(inputs: Array, targets: Array) -> Columns:

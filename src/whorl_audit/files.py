@@ -24,6 +24,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from whorl_audit import parquet
 from whorl_audit.types import UnreadableError
 
 ENTRIES = 10_000  # names in a run folder
@@ -217,6 +218,7 @@ def parsed_table(content: bytes) -> pa.Table:
         ValueError: If it is none, or larger.
     """
     try:
+        parquet.footer(content)
         file = pq.ParquetFile(pa.BufferReader(content))
         columns, cells = (
             file.metadata.num_columns,
@@ -226,13 +228,16 @@ def parsed_table(content: bytes) -> pa.Table:
             raise ValueError(
                 f"it has {columns} columns and {cells} cells, and {COLUMNS} and {CELLS} are allowed"
             )
-        if any(pa.types.is_nested(field.type) for field in file.schema_arrow):
-            raise ValueError("it has columns of lists")
+        kinds = [field.type for field in file.schema_arrow]
+        if any(pa.types.is_nested(kind) or pa.types.is_dictionary(kind) for kind in kinds):
+            raise ValueError("it has columns of lists or of codes")
         words = [field.name for field in file.schema_arrow if pa.types.is_string(field.type)]
         table = pq.ParquetFile(pa.BufferReader(content), read_dictionary=words).read(
             use_threads=False
         )
-        return _plain(table)
+        table = _plain(table)
+        parquet.check(content, file.schema_arrow, table)
+        return table
     except (
         pa.ArrowException,
         OSError,
@@ -260,15 +265,6 @@ def _plain(table: pa.Table) -> pa.Table:
             plain = pa.field(field.name, pa.string(), field.nullable, field.metadata)
             table = table.set_column(at, plain, table.column(at).cast(pa.string()))
     return table
-
-
-def read_table(path: Path) -> pa.Table:
-    """A Parquet table in a file."""
-    content = read_bytes(path)
-    try:
-        return parsed_table(content)
-    except ValueError as error:
-        raise _refusal(path, "a Parquet table", error) from error
 
 
 def parsed_csv(text: str) -> list[list[str]]:

@@ -42,6 +42,12 @@ class Layout:
     strange: tuple[str, ...]
 
 
+def listed(root: Path) -> dict[str, Path]:
+    """The files that the manifest lists, by their paths in the run folder."""
+    paths = {path.relative_to(root).as_posix(): path for path in read(root).files}
+    return {name: path for name, path in paths.items() if name != MANIFEST and path.name != OWN}
+
+
 class _Walk:
     """Entries sorted into files and what is strange, as far as the limits go."""
 

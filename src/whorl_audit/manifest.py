@@ -10,7 +10,6 @@ from pathlib import Path
 from whorl_audit import files, layout
 from whorl_audit.finding import Finding, counted
 from whorl_audit.layout import MANIFEST as NAME
-from whorl_audit.layout import OWN
 
 _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 
@@ -36,8 +35,7 @@ def _listed(text: str) -> tuple[dict[str, str], list[str]]:
 
 def check(folder: Path) -> Iterator[Finding]:
     """Compare the manifest with the files of the folder."""
-    present = {path.relative_to(folder).as_posix() for path in layout.read(folder).files}
-    present = {name for name in present if name != NAME and Path(name).name != OWN}
+    present = set(layout.listed(folder))
     listed, faults = _listed(files.read_text(folder / NAME))
     yield counted("the manifest can be read", faults, NAME)
     more = [f"{name} is not listed" for name in sorted(present - set(listed))]

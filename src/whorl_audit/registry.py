@@ -5,7 +5,8 @@ The designs, locks and sources of the whorl that is installed beside this audito
 They are read as data from its folder, and nothing of it is imported. A copy inside the auditor
 would be one more thing that can grow old: a lock changes with every source. Where no whorl lies
 beside, and for a run of another version, there is nothing to compare with; such a run is
-*registered elsewhere*, which is said and is no failure.
+*registered elsewhere*. A design that does not ship is *registered by its author*, on this machine or
+another. Both are said and are no failure.
 """
 
 import ast
@@ -219,7 +220,7 @@ def judge(study: Study, made_by: object) -> tuple[list[str], str | None]:
             folder.
 
     Returns:
-        What is wrong, and where it was registered if that is elsewhere.
+        What is wrong, and who registered it if what ships does not.
     """
     if study.verdict.get("registered") is not True or shape_faults(study):
         return [], None
@@ -228,11 +229,11 @@ def judge(study: Study, made_by: object) -> tuple[list[str], str | None]:
     if shipped and study.lock == locks()[shipped]:
         return [], None
     if now is None:
-        return [], "there is no whorl beside this auditor to compare with"
+        return [], "registered elsewhere: there is no whorl beside this auditor to compare with"
     if made_by != now:
         made = "a version that is not known" if made_by is None else f"whorl {made_by}"
         ships = f"what ships with whorl {now} has another design or other sources"
-        return [], f"it was made by {made}, and {ships}"
+        return [], f"registered elsewhere: it was made by {made}, and {ships}"
     if shipped:
         path = different(mine, locks()[shipped]["sources"])[0]
         return [f"{path} is not as in the lock that ships"], None
@@ -242,4 +243,7 @@ def judge(study: Study, made_by: object) -> tuple[list[str], str | None]:
     if study.kind in locks():
         here = _installed(locks()[study.kind]["sources"])
         faults += [f"{path} is not as it is installed" for path in different(mine, here)]
-    return faults, None if faults else f"its design does not ship with whorl {now}"
+    return (
+        faults,
+        None if faults else f"registered by its author: its design does not ship with whorl {now}",
+    )

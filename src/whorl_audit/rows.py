@@ -34,8 +34,8 @@ def _schema_faults(stored: pa.Table, columns: tuple[Column, ...]) -> Iterator[st
         field = stored.schema.field(column.name)
         if str(field.type) != column.type:
             yield f"type of {column.name} is {field.type}"
-        elif (role := (field.metadata or {}).get(b"role", b"").decode()) != column.role:
-            yield f"role of {column.name} is {role!r}"
+        elif (role := (field.metadata or {}).get(b"role", b"")) != column.role.encode():
+            yield f"role of {column.name} is {role.decode(errors='replace')!r}"
 
 
 def _gaps(stored: pa.Table) -> Iterator[str]:

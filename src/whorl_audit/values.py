@@ -111,22 +111,45 @@ def own(kind: Kind, p: Parameters, tables: Tables) -> tuple[Tables, dict[str, fl
         return None
 
 
+def _units(kind: Kind, p: Parameters, mine: Tables) -> dict[str, float]:
+    """What is left of identities where every column is one unit in the last place of its size off.
+
+    A column that is the difference of large numbers, or comes from a solve, has the unit of those.
+    """
+    rng, off = np.random.default_rng(0), Tables({name: dict(table) for name, table in mine.items()})
+    for name, columns in recompute(kind, p).items():
+        for column, one in columns.items():
+            if one.tolerance > 0:
+                size = np.abs(one.values) if one.scale is None else one.scale
+                off[name][column] = one.values + EPSILON * size * rng.choice(
+                    (-1.0, 1.0), size.shape
+                )
+    places = {name: place for name, place in kind.roundoff.items() if place is not None}
+    tables = {table for table, _, _ in places.values()}
+    left = {table: kind.derived[table](off, p) for table in tables}
+    return {
+        name: max(EPSILON, float(left[table][column].values.max()))
+        for name, (table, column, _) in places.items()
+    }
+
+
 @_tolerant
 def roundoff(
     kind: Kind, p: Parameters, tables: Tables, mine: tuple[Tables, dict[str, float]]
 ) -> Iterator[Finding]:
     """Judge what is left of identities.
 
-    No more than a hundred times what is left of ours, and no less than a hundredth.
+    No more than a hundred times what is left of ours, and no less than a hundredth. Ours may leave
+    less than one unit in the last place by chance; then a hundred times what such units leave.
 
     The columns behind an identity may differ from ours by more than the bound of its gate, so that
     a changed residual could hide there.
     """
     stored, (own_tables, ours) = _stored(tables), mine
-    grown = kind.grown(recompute(kind, p))
+    grown, units = kind.grown(recompute(kind, p)), _units(kind, p, own_tables)
     for name, place in kind.roundoff.items():
         if name in stored and name in ours:
-            most = max(APART * max(ours[name], EPSILON), grown.get(name, 0.0))
+            most = max(APART * max(ours[name], units.get(name, EPSILON)), grown.get(name, 0.0))
             sure = place is not None and (own_tables[place[0]][place[1]] > 0).sum() >= place[2]
             least = ours[name] / APART if sure else 0.0
             bare = least > stored[name] == 0

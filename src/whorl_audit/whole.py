@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from whorl_audit import crate, environment, figures, files, layout, manifest, registry, verdict
+from whorl_audit import crate, environment, figures, files, layout, registry, verdict
 from whorl_audit.finding import Finding, impossible
 from whorl_audit.folder import Study
 from whorl_audit.types import UnreadableError
@@ -17,22 +17,13 @@ NOT_COVERED = (
     "the clock: times of files, and whether a lock is older than the run",
     "the machine and the versions that environment.json names",
     "the name of the folder",
+    "what an earlier audit.json says, except damage to it: only your own audit counts",
     "studies that were left out together with every mention of them",
 )
 LEFT = (
     "what figures and report.html show, and the meaning of columns: `whorl verify` makes them"
     " again, once all else holds"
 )
-
-
-def _files(folder: Path) -> dict[str, Path]:
-    """The files that the crate describes, by their paths in the folder."""
-    paths = {path.relative_to(folder).as_posix(): path for path in layout.read(folder).files}
-    return {
-        name: path
-        for name, path in paths.items()
-        if path.name != layout.OWN and name not in (manifest.NAME, crate.NAME)
-    }
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -61,9 +52,9 @@ def check(folder: Path, studies: list[Study], sealed: bool = True) -> Iterator[F
     yield _of(folder / "summary.json", lambda said: verdict.summary(said, studies))
     yield _of(folder / environment.NAME, lambda said: environment.check(said, studies))
     if sealed:
-        yield _of(
-            folder / crate.NAME, lambda said: crate.check(said, _files(folder), around, studies)
-        )
+        files_of = layout.listed(folder)
+        files_of.pop(crate.NAME, None)
+        yield _of(folder / crate.NAME, lambda said: crate.check(said, files_of, around, studies))
     yield figures.illustration(folder, studies)
     yield from (verdict.shipped(study, around.get("whorl")) for study in studies)
 
@@ -71,4 +62,4 @@ def check(folder: Path, studies: list[Study], sealed: bool = True) -> Iterator[F
 def notes(studies: list[Study], version: object) -> tuple[str, ...]:
     """What a reader should know of studies that hold."""
     found = ((study.path.resolve().name, registry.judge(study, version)[1]) for study in studies)
-    return tuple(f"{name}: registered elsewhere: {where}" for name, where in found if where)
+    return tuple(f"{name}: {where}" for name, where in found if where)

@@ -9,10 +9,6 @@ importing anything from `whorl` imports JAX.
 import os
 import sys
 
-from whorl_cli import (
-    _interrupt,
-)  # nothing else up here, so that Ctrl-C is answered from the first moment
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
@@ -33,11 +29,11 @@ COMMANDS = (
     "cache",
 )
 FIRST = """start with one of these:
-  whorl explore            turn the knobs of a network, and see what a turn does
-  whorl reproduce --quick  the paper's studies in small, in about a minute
-  whorl certify FILE       does a measured learner follow a gradient?
-  whorl run                list the studies that come with whorl
-  whorl COMMAND --help     what a command does, with examples
+  whorl explore         an interactive page: change a network, and see what a turn does
+  whorl reproduce       the paper's studies next to its numbers, in about a minute on two cores
+  whorl certify FILE    does a measured learner follow a gradient?
+  whorl run             list the studies that come with whorl
+  whorl COMMAND --help  what a command does, with examples
 """
 EXIT = """exit codes:
   0  done, and every verdict is the expected one
@@ -47,6 +43,8 @@ EXIT = """exit codes:
   130  interrupted by Ctrl-C
   128 + n  ended by signal n (143 for SIGTERM, 129 for SIGHUP)"""
 FAULT = 70
+# Packages that only some commands need, with the extra of this distribution that brings each.
+EXTRAS = {"flask": "explore", "distributed": "sweep", "dask": "sweep", "polars": "sweep"}
 
 
 def parser() -> "argparse.ArgumentParser":
@@ -81,35 +79,34 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
     """Run one command.
 
     Refusals are one sentence on the error stream and exit code 2, faults of whorl one sentence and
-    70.
+    70. Without `arguments` this process is the command: it then becomes two (see `_process`).
     """
-    if arguments is None:  # the process is this command, and nobody else's
-        _interrupt.arm()
-    try:
-        return _called(arguments)
-    finally:
-        _interrupt.leave()
-        _interrupt.disarm()
+    from whorl_cli import _output, _process
 
-
-def _called(arguments: "Sequence[str] | None") -> int:
-    from whorl_cli import _child, _ended, _kept, _memory, _output
-
+    divided = arguments is None and _process.listen()
     reader = parser()
     given = reader.parse_args(arguments)
     if not hasattr(given, "call"):
         sys.stderr.write(f"{reader.format_usage()}\n{FIRST}")
         return 2
     _output.soon(given)
+    code = _process.supervise(given) if divided else None
+    return _called(given) if code is None else code
+
+
+def _called(given: "argparse.Namespace") -> int:
+    """Do the work in this process."""
+    import signal
+
+    from whorl_cli import _kept, _memory, _output, _process
+
     try:
-        with (
-            _child.safe(),
-            _ended.orderly(),
-            _kept.programs(getattr(given, "cached", False)),
-        ):  # whatever a command starts, also through packages of others
-            _memory.check(getattr(given, "command", ""))
+        with _kept.programs(getattr(given, "cached", False)):
+            _memory.check(given.command)
             code = given.call(given)
-        sys.stdout.flush()  # now, and not when Python ends and nobody can catch what goes wrong
+        # Flush now, and not when Python ends and an error can no longer be caught. Unlike
+        # `sys.stdout.flush`, this also works where the shell closed the stream.
+        print(end="", flush=True)  # noqa: T201
         return code
     except BrokenPipeError:  # whoever read our output has had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -117,18 +114,20 @@ def _called(arguments: "Sequence[str] | None") -> int:
     except (ValueError, OSError) as refusal:
         _output.refuse(refusal, given)
         return 2
-    except _ended.Ended as why:
+    except ModuleNotFoundError as missing:
+        if missing.name not in EXTRAS:
+            return _unexpected(missing, given)
+        extra = EXTRAS[missing.name]
         _output.refuse(
-            _interrupt.sentence(getattr(given, "command", ""), f"ended by {why.name}"), given
+            f"whorl {given.command} needs {missing.name} here, which is not installed: in the "
+            f"folder of whorl's sources, pip install '.[{extra}]' adds it",
+            given,
         )
-        if arguments is None:  # a thread may still be inside a compiler, as with Ctrl-C
-            sys.stdout.flush()
-            _interrupt.end(why.code)
-        return why.code
-    except KeyboardInterrupt:
-        _interrupt.leave()
-        _output.refuse(_interrupt.sentence(), given)
-        return _interrupt.CODE
+        return 2
+    except KeyboardInterrupt as why:
+        number = next(iter(why.args), signal.SIGINT)  # the worker's handler names another one
+        _output.refuse(_process.sentence(given.command, number), given)
+        return 128 + number
     except (
         Exception
     ) as wrong:  # whatever it is, it must not end with a code that means something else

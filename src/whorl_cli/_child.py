@@ -1,17 +1,14 @@
-"""This interpreter once more, without the current folder on its path.
+"""This interpreter as a child process that imports nothing from the current folder.
 
-Whoever stands in a stranger's folder runs none of its code.
-
-`python -m` and `python -c` put the current folder first on the path, before the standard library.
-`-P` does not, and `PYTHONSAFEPATH` says the same to whatever the child starts. `-I` would also hide
-`PYTHONPATH` and the user's own packages, where this package may be installed, so it is not used;
-entries of `PYTHONPATH` that depend on the current folder are left out.
+`python -m` and `python -c` put the current folder first on the path, before the standard library,
+so a file in it would replace a module. `-P` prevents this, and `PYTHONSAFEPATH` does the same for
+what the child starts. `-I` would also hide `PYTHONPATH` and the user's own packages, where this
+package may be installed, so it is not used. Relative entries of `PYTHONPATH` are left out.
 """
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -34,24 +31,6 @@ def environment(**more: str) -> dict[str, str]:
         if Path(path).is_absolute()
     ]
     return os.environ | {"PYTHONPATH": os.pathsep.join(kept), "PYTHONSAFEPATH": "1"} | more
-
-
-@contextmanager
-def safe() -> Iterator[None]:
-    """Whatever is started meanwhile has the environment of a child.
-
-    Afterwards this process has its own again.
-    """
-    before = {name: os.environ.get(name) for name in ("PYTHONPATH", "PYTHONSAFEPATH")}
-    os.environ.update(environment())
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
 
 
 def audit(folder: Path, *, write: bool = True, sealed: bool = True) -> dict[str, Any]:

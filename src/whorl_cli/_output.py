@@ -5,6 +5,7 @@ How they add themselves, how they refuse, and how they speak to machines.
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -42,6 +43,21 @@ def command(
         )
     parser.set_defaults(call=call, command=name)
     return parser
+
+
+def import_matplotlib() -> None:
+    """Import matplotlib without the `matplotlibrc` of the current folder, which could end it.
+
+    matplotlib reads the first file of that name that it finds as it is imported: here, its own.
+    """
+    from contextlib import chdir
+    from importlib.util import find_spec
+
+    found = find_spec("matplotlib")
+    foreign = Path("matplotlibrc").exists() or "MATPLOTLIBRC" in os.environ
+    if found is not None and found.submodule_search_locations and foreign:
+        with chdir(Path(found.submodule_search_locations[0], "mpl-data")):
+            import matplotlib  # noqa: F401
 
 
 SLOW = ("reproduce", "run", "replicate", "sweep", "explore", "verify")  # they import JAX

@@ -3,6 +3,7 @@
 A progress bar, and a verdict and an audit in words.
 """
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -13,11 +14,15 @@ from typing import Any
 from whorl_cli import _memory, _output
 
 STEP = 0.005  # of the work, between two lines of progress in a file
+# A notebook gives commands a terminal of their own and keeps every frame of a bar that they draw.
+IN_NOTEBOOK = "JPY_PARENT_PID" in os.environ
 
 
 def ready() -> None:
-    """Double precision, before anything is computed."""
+    """Double precision, before anything is computed, and matplotlib with its own settings."""
     import jax
+
+    _output.import_matplotlib()
 
     jax.config.update("jax_enable_x64", True)
 
@@ -101,13 +106,13 @@ def _shown(
     title: str, total: float, left: Callable[[float], str]
 ) -> Iterator[Callable[[str, str, float, float], None]]:
     """What draws a state: a bar, or a line."""
-    if not sys.stderr.isatty():
-        said = -1.0
+    if IN_NOTEBOOK or not sys.stderr.isatty():
+        said, step = -1.0, 0.1 if IN_NOTEBOOK else STEP
 
         def line(what: str, count: str, done: float, kept: float) -> None:
             nonlocal said
             share = min((done + kept) / total, 1.0)
-            if share - said < STEP and share < 1:
+            if share - said < step and share < 1:
                 return
             said = share
             print(f"whorl: {what} ({count}, {left(done)} left)", file=sys.stderr, flush=True)  # noqa: T201
@@ -159,12 +164,18 @@ def planned(study: Any, quick: bool, given: Any) -> int:
     if given.json:
         _output.say(asdict(found))
     else:
-        minutes, seconds = divmod(round(found.seconds), 60)
+        whole, compiling = _minutes(found.seconds), _minutes(found.compiling)
         _output.line(
-            f"{found.rows} rows in its tables; about {minutes} min {seconds:02d} s on two cores, "
-            f"{cost.size(found.memory)} of memory and {cost.size(found.disk)} on the disk"
+            f"{found.rows} rows in its tables; about {whole} on two cores, {compiling} of it to "
+            f"compile programs, {cost.size(found.memory)} of memory and {cost.size(found.disk)} "
+            "on the disk"
         )
     return 0
+
+
+def _minutes(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02d} s"
 
 
 def conducted(title: str, studies: list[Any], folder: Path, given: Any) -> Any:

@@ -18,13 +18,15 @@ Optional columns of measurements: sample, repeat, uncertainty, residual_uncertai
 potential_1 ... in place of residual_1 ... tests the physical response; with both, the test tells
 the device from its controller. docs/certify.md has the details."""
 EXIT = """exit codes:
+  0  a verdict was reached, whatever it says
+  2  bad input, a file that could not be read or written, or too little memory
+  70  a fault of whorl itself: please report it
+  130  interrupted by Ctrl-C
+With --exit-code, the code tells the verdict:
   0  "reciprocal" is not rejected, with power (or there is one direction, and nothing can turn)
   1  it turns
-  2  bad input, a file that could not be read or written, or too little memory
   3  a gradient in another metric: it is not reciprocal, and it surely does not turn
-  4  no answer: borderline, inconclusive or cannot tell; the verdict says what would decide
-  70  a fault of whorl itself: please report it
-  130  interrupted by Ctrl-C"""
+  4  no answer: borderline, inconclusive or cannot tell; the verdict says what would decide"""
 
 
 def add(commands: Any) -> None:
@@ -53,6 +55,11 @@ def add(commands: Any) -> None:
         help="refuse rows with empty cells instead of counting them",
     )
 
+    parser.add_argument(
+        "--exit-code",
+        action="store_true",
+        help="tell the verdict by the exit code (see below) instead of 0, for scripts",
+    )
     parser.add_argument(
         "--page", metavar="PAGE", help="also write one page with pictures, .html or .pdf"
     )
@@ -165,12 +172,13 @@ def _told(args: argparse.Namespace, found: Any) -> int:
     if not args.json:
         _output.line(str(found))
     if args.page is not None:
+        _output.import_matplotlib()
         measured.write(found, args.page)
     if args.json:
         _output.say({**found.to_dict(), "page": args.page})
     elif args.page is not None:
         _output.line(f"\nThe pictures are in {args.page}.")
-    return found.verdict.code
+    return found.verdict.code if args.exit_code else 0
 
 
 def _template(args: argparse.Namespace) -> int:

@@ -56,14 +56,6 @@ def call(args: argparse.Namespace) -> int:
             "--trust must name a host under which visitors may come where --host is not this "
             f"machine, but --host is {args.host}"
         )
-    try:
-        import flask  # noqa: F401
-        import plotly  # noqa: F401
-    except ModuleNotFoundError as missing:
-        raise ValueError(
-            "the page must have the extra explore, pip install 'whorl-lab[explore]', but "
-            f"{missing.name} is not installed"
-        ) from missing
     import webbrowser
 
     import jax

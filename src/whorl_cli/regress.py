@@ -59,13 +59,7 @@ def call(args: argparse.Namespace) -> int:
     """Fit, resample, and say what came of it."""
     _output.check_page(args.page, ".html")
     _output.check_seed(args.seed)
-    try:
-        from whorl import regress
-    except ModuleNotFoundError as missing:
-        raise ValueError(
-            f"{missing.name} must be installed for this command, but it is not: pip install "
-            '"whorl-lab[sklearn]"'
-        ) from missing
+    from whorl import regress
 
     before, after, weights = regress.read(
         args.first,
@@ -84,6 +78,7 @@ def call(args: argparse.Namespace) -> int:
     if not args.json:  # first: a page that cannot be written loses no words
         _output.line(model.summary(), f"permutation test of no effect: p = {test.p:.3g}")
     if args.page is not None:
+        _output.import_matplotlib()
         source = " and ".join(Path(one).name for one in (args.first, args.second) if one)
         regress.write(model, args.page, X=before, test=test, source=source)
     if args.json:

@@ -33,6 +33,7 @@ def call(given: argparse.Namespace) -> int:
     """Audit, write, seal."""
     from concurrent.futures import ThreadPoolExecutor
 
+    _output.import_matplotlib()
     # The audit is a process of its own: what the page needs is loaded meanwhile.
     with ThreadPoolExecutor(1) as aside:
         audit = aside.submit(_child.audit, given.folder)

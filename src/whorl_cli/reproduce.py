@@ -25,7 +25,7 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="a smoke run of a few seconds on fewer families; its numbers mean nothing",
+        help="try every step on fewer families, in about 20 s; its numbers mean nothing",
     )
     parser.add_argument("--csv", action="store_true", help="write every table as CSV too")
     _study.add_memory(parser)
@@ -49,8 +49,8 @@ def call(given: argparse.Namespace) -> int:
     _output.line(_study.audit_line(done.findings))
     if given.quick:
         _output.line(
-            "This was a smoke run on fewer families: it shows that everything works, and no number "
-            "in it means anything."
+            "This was a trial on fewer families: it shows that every step works, and its numbers "
+            "mean nothing."
         )
     _output.line(
         f"look at {folder / 'report.html'}; tables, figures, verdicts and audit are beside it"

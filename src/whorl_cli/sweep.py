@@ -150,10 +150,12 @@ def call(given: argparse.Namespace) -> int:
             f"one row per case is in {folder}; to read it, in Python:",
             f'  from whorl import sweep; print(sweep.conditions("{folder}"))',
         )
-    if given.plot and not given.json:
-        picture = folder.with_name(f"{folder.name}.png")
-        sweep.picture(folder).savefig(picture, dpi=160)
-        _output.line(f"look at {picture}")
+    if given.plot:
+        from whorl.sweep.picture import draw
+
+        drawn = draw(folder)
+        if not given.json:
+            _output.line(f"look at {drawn}")
     return 1 if done.failed else 0
 
 

@@ -53,9 +53,9 @@ def call(given: argparse.Namespace) -> int:
 
 def _again(folder: Path, findings: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
     """Figures, page and meanings of columns, made once more; what cannot be made is no pass."""
+    _study.ready()
     from whorl.study.report import again
 
-    _study.ready()
     try:
         return again.compare(folder, findings)
     except (

@@ -11,7 +11,7 @@ import pytest
 
 import whorl_audit
 from audit import forge, tamper
-from whorl_audit import copies, figures, folder, manifest, verdict
+from whorl_audit import copies, figures, folder, layout, manifest, verdict
 from whorl_audit.finding import measured
 from whorl_audit.types import Expected
 
@@ -71,7 +71,7 @@ def test_a_line_that_leaves_the_folder_or_repeats_itself_is_found(run, line):
 
 
 def test_what_the_audit_writes_needs_no_line(run):
-    own = run / "horizon" / manifest.OWN
+    own = run / "horizon" / layout.OWN
     own.write_text("{}")
     assert failed(manifest.check(run)) == []
     own.unlink()

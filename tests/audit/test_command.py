@@ -1,11 +1,16 @@
 """`python -m whorl_audit`: exit codes, sentences, and what it writes."""
 
 import json
+import signal
+import subprocess
+import sys
 
+import numpy as np
 import pytest
 
 import whorl_audit
 from audit import forge, tamper
+from whorl_audit import record
 from whorl_audit.__main__ import main
 
 
@@ -35,6 +40,40 @@ def test_two_audits_write_the_same_record_and_the_folder_still_passes(run):
     first = (run / "horizon" / "audit.json").read_bytes()
     assert main([str(run)]) == 0
     assert (run / "horizon" / "audit.json").read_bytes() == first
+
+
+KILLED = """
+import os, signal, sys
+from whorl_audit import record
+from whorl_audit.__main__ import main
+os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+main(sys.argv[1:])
+"""
+
+
+def test_an_audit_that_is_killed_in_the_middle_of_a_write_leaves_nothing_after_the_next(run):
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(run)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    (left,) = run.rglob(".audit.json.*")
+    assert main([str(run), "--no-write"]) == 1  # an audit that writes nothing removes nothing
+    assert left.exists()
+    assert main([str(run)]) == 0
+    assert not left.exists()
+
+
+def test_each_flipped_bit_of_a_record_is_found(run, capsys):
+    assert main([str(run)]) == 0
+    path = run / "threshold" / "audit.json"
+    sound, rng = path.read_bytes(), np.random.default_rng(1)
+    assert [one.passed for one in record.check(path.parent)] == [True]
+    for at in rng.choice(len(sound), 400, replace=False).tolist():
+        content = bytearray(sound)
+        content[at] ^= 1 << int(rng.integers(8))
+        path.write_bytes(bytes(content))
+        assert [one.passed for one in record.check(path.parent)] == [False], at
+    assert main([str(run)]) == 1
+    assert "an earlier audit.json is as it was written" in capsys.readouterr().out
+    assert main([str(run)]) == 0  # the audit before wrote it anew
 
 
 def test_a_study_can_be_audited_on_its_own(run):

@@ -19,7 +19,7 @@ import whorl_audit
 import whorl_audit.__main__ as command
 import whorl_cli
 from audit import forge
-from whorl_audit import copies, files, layout
+from whorl_audit import copies, files, layout, record
 from whorl_cli import _child
 
 SMALL = {
@@ -449,7 +449,7 @@ def test_a_folder_that_cannot_be_written_to_is_verified_all_the_same(
     def refuse(path, content):
         raise OSError(code, os.strerror(code), str(path))
 
-    monkeypatch.setattr(command, "_write", refuse)
+    monkeypatch.setattr(record, "_placed", refuse)
     assert command.main([str(run)]) == 0
     assert (
         f"audit.json was not written, because {run / 'structural'} cannot be written to: "

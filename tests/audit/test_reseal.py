@@ -92,11 +92,11 @@ def test_a_study_of_another_version_passes_and_is_said_to_be_registered_elsewher
     assert all("registered elsewhere: it was made by whorl 0.0.0" in note for note in result.notes)
 
 
-def test_a_design_of_ones_own_passes_and_is_said_to_be_registered_elsewhere(registered_here):
+def test_a_design_of_ones_own_passes_and_is_said_to_be_registered_by_its_author(registered_here):
     result = whorl_audit.audit(registered_here)
     assert result.failures == ()
     assert result.notes == (
-        f"mine: registered elsewhere: its design does not ship with whorl {registry.version()}",
+        f"mine: registered by its author: its design does not ship with whorl {registry.version()}",
     )
 
 
@@ -177,7 +177,8 @@ def test_a_lock_covers_a_file_of_its_kind(sound, sources, faults):
 def test_without_whorl_beside_it_the_auditor_says_that_it_cannot_compare(sound, monkeypatch):
     monkeypatch.setattr(registry, "version", lambda: None)
     faults, where = registry.judge(folder.read(sound / "threshold"), "0.0.0")
-    assert (faults, where) == ([], "there is no whorl beside this auditor to compare with")
+    assert faults == []
+    assert where == "registered elsewhere: there is no whorl beside this auditor to compare with"
 
 
 def test_a_source_outside_of_the_package_is_never_read():

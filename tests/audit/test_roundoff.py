@@ -141,10 +141,96 @@ def test_a_gate_must_hold_for_our_own_numbers_too():
     assert "b: ours is 8.0" in verdict.gates_of_ours(study, {"residual": 0.0, "count": 8.0}).where
 
 
+# Designs at the ends of the ranges, on which run and audit once disagreed.
+EXTREME = [
+    (
+        "structural",
+        {
+            "seed": 20261020,
+            "families": 2,
+            "depths": [3],
+            "concentration": 0.001,
+            "column_concentration": 0.9211866131967175,
+            "floor": 0.42033829071381534,
+            "alpha": 0.29592082643086415,
+            "omegas": [0.0, 100],
+            "updates": 1,
+            "step": 0.0009373576508541841,
+            "leak": 766880.8733350752,
+            "rank_tol": 0.5,
+            "steps": [0.3, 0.0001],
+            "negative_start": [0.09365019228372262, 0.3468584244786025, 0.5594913832376749],
+            "negative_target": [0.7733291212479273, 0.002885189370460965, 0.22378568938161175],
+            "positive_start": [0.7660013188909829, 0.17444106307377405, 0.059557618035243017],
+            "positive_target": [0.012469043319632502, 0.9708139969222962, 0.01671695975807131],
+        },
+    ),
+    (
+        "structural",
+        {
+            "seed": 960448671598,
+            "concentration": 0.9423457629618924,
+            "depths": [1, 3],
+            "negative_start": [0.002165353258396088, 0.9966277370387027, 0.0012069097029012168],
+            "negative_target": [0.8271374735639403, 0.015878891851095055, 0.15698363458496462],
+            "positive_start": [0.0025755629316872954, 0.0016019912622761733, 0.9958224458060365],
+            "positive_target": [0.4087522914892041, 0.26155851758868476, 0.32968919092211113],
+            "families": 2,
+            "floor": 0.6240750551453617,
+            "column_concentration": 2.2527310820880535,
+            "alpha": 100.0,
+            "omegas": [0.011429205616781034, 0.0],
+            "leak": 24.010729236343497,
+            "step": 1.0,
+            "rank_tol": 1.0275446254138857e-20,
+            "steps": [1.0, 0.047916931712970394],
+            "updates": 2,
+        },
+    ),
+    (
+        "structural",
+        {
+            "seed": 692178790717,
+            "concentration": 0.001,
+            "depths": [3],
+            "negative_start": [0.001, 0.001, 0.998],
+            "negative_target": [0.4023800858368615, 0.13573867702781414, 0.46188123713532425],
+            "positive_start": [0.03616946869230688, 0.7405561880154719, 0.2232743432922213],
+            "positive_target": [0.13821869408629645, 0.7235626118274071, 0.13821869408629645],
+            "families": 2,
+            "floor": 0.9,
+            "column_concentration": 52.0709500691799,
+            "alpha": 100.0,
+            "omegas": [0.0, 100.0],
+            "leak": 35.08705282330068,
+            "step": 1e-06,
+            "rank_tol": 6.294726925170934e-23,
+            "steps": [0.05843318118839844, 1e-06],
+            "updates": 5,
+        },
+    ),
+    (
+        "threshold",
+        {
+            "seed": 858488892121,
+            "concentration": 0.001,
+            "depths": [3],
+            "floor": 1e-09,
+            "betas": [100.0, 0.0],
+            "families": 3,
+            "finite_step": 1e-08,
+            "rank_tol": 1e-24,
+            "resamples": 40,
+        },
+    ),
+]
+
+
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("kind", "others"),
     [
+        *EXTREME,
         ("structural", {"step": 10.0}),
         ("structural", {"step": 1e3}),
         ("structural", {"step": 3.0, "updates": 4}),

@@ -89,7 +89,7 @@ def calling(monkeypatch, call, machine=False):
         """Reads nothing."""
 
         def parse_args(self, _):
-            return argparse.Namespace(call=call, json=machine)
+            return argparse.Namespace(call=call, json=machine, command="run")
 
     monkeypatch.setattr(whorl_cli, "parser", Parser)
 
@@ -168,17 +168,21 @@ def test_too_little_memory_is_no_fault_of_ours(monkeypatch, capsys, wrong):
     assert said.err.count("\n") == 1
 
 
-def test_a_command_leaves_the_environment_as_it_was(monkeypatch):
+def test_a_command_and_all_that_it_starts_import_nothing_from_the_current_folder(
+    process, monkeypatch
+):
     monkeypatch.setenv("PYTHONPATH", "here")
     monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
-    seen = []
-    calling(
-        monkeypatch,
-        lambda given: seen.append((os.environ["PYTHONPATH"], os.environ["PYTHONSAFEPATH"])) or 0,
-    )
-    assert whorl_cli.main([]) == 0
-    assert seen == [("", "1")]
-    assert (os.environ["PYTHONPATH"], "PYTHONSAFEPATH" in os.environ) == ("here", False)
+    script = """import argparse, os, sys, whorl_cli
+def call(_):
+    print([os.environ["PYTHONPATH"], os.environ["PYTHONSAFEPATH"]])
+    return 0
+class Parser:
+    def parse_args(self, _):
+        return argparse.Namespace(call=call, json=False, command="run")
+whorl_cli.parser = Parser
+sys.exit(whorl_cli.main())"""
+    assert process(script=script).communicate() == ("['', '1']\n", "")
 
 
 def test_a_reader_who_has_had_enough_is_not_answered_with_a_traceback(monkeypatch, capsys):
@@ -190,6 +194,13 @@ def test_a_reader_who_has_had_enough_is_not_answered_with_a_traceback(monkeypatc
         assert whorl_cli.main([]) == 2
     monkeypatch.undo()
     assert capsys.readouterr().err == ""
+
+
+def test_a_command_whose_output_the_shell_closed_still_works():
+    whorl = Path(sys.executable).with_name("whorl")
+    line = f"'{whorl}' cache >&-; echo $?"
+    answer = subprocess.run(line, shell=True, capture_output=True, text=True, check=True)
+    assert (answer.stdout, answer.stderr) == ("0\n", "")
 
 
 def test_exit_codes_are_those_of_the_call(monkeypatch):

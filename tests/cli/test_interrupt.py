@@ -1,9 +1,12 @@
-"""Ctrl-C, for real: one sentence, exit code 130, within a second, whatever the command is doing."""
+"""Signals, for real: one sentence and the right exit code at once, whatever the command is doing."""
 
 import contextlib
 import json
 import os
+import pty
+import random
 import signal
+import sys
 import time
 from pathlib import Path
 
@@ -20,7 +23,7 @@ def call(given):
     return 0
 class Parser:
     def parse_args(self, _):
-        return argparse.Namespace(call=call, json=False)
+        return argparse.Namespace(call=call, json="--json" in sys.argv, command=sys.argv[1])
 whorl_cli.parser = Parser
 sys.exit(whorl_cli.main())
 """
@@ -92,6 +95,128 @@ def test_another_signal_does_not_wait_for_threads_either(process, name):
     assert words.startswith(f"whorl: ended by {name}")
 
 
+def gone(process):
+    """Whether a process ends within a second."""
+    state = Path(f"/proc/{process}/stat")
+    for _ in range(50):
+        with contextlib.suppress(OSError):
+            if state.read_text().rpartition(")")[2].split()[0] != "Z":
+                time.sleep(0.02)
+                continue
+        return True
+    os.kill(process, signal.SIGKILL)
+    return False
+
+
+LOST = """
+    import gc
+    def callback(phase, info):  # an exception in here is printed and lost, as in XLA's callback
+        until = time.monotonic() + 0.05
+        while time.monotonic() < until:
+            pass
+    import time
+    gc.callbacks.append(callback)
+    while True:
+        gc.collect()
+"""
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP"])
+def test_a_signal_that_arrives_inside_a_callback_is_not_lost(process, name):
+    command = process("run", script=START.format(body=LOST))
+    command.stdout.readline()
+    command.send_signal(getattr(signal, name))
+    words = command.communicate(timeout=20)[1]
+    how = "interrupted" if name == "SIGINT" else f"ended by {name}"
+    assert words == f"whorl: {how}{KEPT.removeprefix('interrupted')}\n"
+    assert command.returncode == 128 + getattr(signal, name)
+
+
+def test_nothing_lives_on_when_the_command_itself_is_killed(process, tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    body = """
+    import os, subprocess, tempfile
+    tempfile.mkdtemp()
+    print(os.getpid(), subprocess.Popen(["sleep", "60"]).pid, flush=True)
+    while True: pass
+"""
+    command = process("run", script=START.format(body=body))
+    command.stdout.readline()
+    worker, child = map(int, command.stdout.readline().split())
+    command.kill()
+    assert (gone(worker), gone(child)) == (True, True)
+    command.communicate()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_temporary_files_of_a_worker_that_does_not_end_are_removed(process, tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    body = "import tempfile; tempfile.mkdtemp(); print('made', flush=True)" + BODIES["stubborn"]
+    command = process("certify", script=START.format(body=body))
+    command.stdout.readline()
+    command.stdout.readline()
+    assert len(list(tmp_path.rglob("*"))) == 2
+    assert interrupted(command)[1:] == (130, "whorl: interrupted\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "words"),
+    [
+        ("SIGABRT", 70, "a fault of whorl itself, please report it (SIGABRT in a library)"),
+        ("SIGKILL", 137, "ended by SIGKILL, as a system does when memory runs out"),
+        ("SIGTERM", 143, "ended by SIGTERM"),
+    ],
+)
+def test_a_worker_that_a_signal_ends_is_reported_in_one_sentence(process, name, code, words):
+    body = f"import os, signal; os.kill(os.getpid(), signal.{name})"
+    command = process("certify", "--json", script=START.format(body=body))
+    assert json.loads(command.communicate(timeout=20)[1]) == {"error": words}
+    assert command.returncode == code
+
+
+def test_the_worker_sees_the_terminal_and_a_ctrl_c_typed_there_ends_it():
+    body = (
+        "print(sys.stdin.isatty(), sys.stderr.isatty(), input(), flush=True)\n    while True: pass"
+    )
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execv(sys.executable, [sys.executable, "-c", START.format(body=body), "certify"])
+    seen = b""
+    for expected, typed in ((b"begun", b"hello\n"), (b"True True hello", b"\x03")):
+        while expected not in seen:
+            seen += os.read(terminal, 1000)
+        os.write(terminal, typed)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 130
+    with contextlib.suppress(OSError):  # a terminal without a program is an error on Linux
+        seen += os.read(terminal, 1000)
+    assert seen.endswith(b"\x1b[?25hwhorl: interrupted\r\n")
+
+
+def killed_at(process, delay, tmp_path):
+    """What a real command says that gets SIGTERM after some seconds, and what it leaves."""
+    command = process(*commands(tmp_path)["certify"])
+    time.sleep(delay)
+    command.send_signal(signal.SIGTERM)
+    words = command.communicate(timeout=20)[1]
+    return command.returncode, words
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("moment", range(30))
+def test_sigterm_at_a_random_moment_ends_a_command_in_one_sentence(
+    process, tmp_path, monkeypatch, moment
+):
+    place = tmp_path / "temporary"
+    place.mkdir()
+    monkeypatch.setenv("TMPDIR", str(place))
+    delay = random.Random(moment).uniform(0.2, 4.0)
+    answer = killed_at(process, delay, tmp_path)
+    assert answer in ((143, "whorl: ended by SIGTERM\n"), (0, ""))
+    assert list(place.iterdir()) == []
+
+
 def test_a_machine_is_told_in_json(process):
     command = process("certify", "--json", script=START.format(body="while True: pass"))
     command.stdout.readline()
@@ -115,13 +240,7 @@ def test_a_child_does_not_live_on(process):
     command.stdout.readline()
     child = int(command.stdout.readline())
     interrupted(command)
-    for _ in range(50):
-        state = Path(f"/proc/{child}/stat")
-        if not state.exists() or state.read_text().split()[2] == "Z":
-            return
-        time.sleep(0.02)
-    os.kill(child, signal.SIGKILL)
-    raise AssertionError("the child lives on")
+    assert gone(child)
 
 
 def test_a_command_in_the_background_goes_on_ignoring_it(process):

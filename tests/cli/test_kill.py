@@ -12,6 +12,7 @@ import pytest
 
 from study.small import text
 from study.trouble import contents
+from sweep.small import GRID
 
 SUICIDE = """
 import os, signal, sys, whorl_cli
@@ -34,14 +35,55 @@ def test_a_run_that_is_killed_in_the_middle_of_a_write_is_finished_by_the_next(
 ):
     before = tables_of("runs/mine")
     killed = process("run", copied / "mine.toml", "--out", copied / "again", "7", script=SUICIDE)
-    killed.communicate()
-    assert killed.returncode == -signal.SIGKILL
+    words = killed.communicate()[1]
+    assert killed.returncode == 128 + signal.SIGKILL  # of the worker; the supervisor reports it
+    assert "whorl: ended by SIGKILL, as a system does when memory runs out; what was" in words
     left = contents(copied / "again")
     assert [name for name in left if name.endswith(".part")]
     assert "mine/verdict.json" not in left
     assert whorl("run", "mine.toml", "--out", "again")[0] == 0
     assert tables_of("again") == before
     assert not [name for name in contents(Path("again")) if name.endswith((".part", ".npz"))]
+
+
+KILLED_AT = """
+import os, signal, sys, whorl_cli
+name, real = sys.argv.pop(), os.replace
+def replace(source, target):
+    if os.path.basename(target).endswith(name):
+        os.kill(os.getpid(), signal.SIGKILL)
+    real(source, target)
+os.replace = replace
+sys.exit(whorl_cli.main())
+"""
+
+
+def hidden(home):
+    return [name for name in contents(home) if Path(name).name.startswith(".")]
+
+
+@pytest.mark.parametrize(
+    ("words", "at"),
+    [
+        (("replicate", "mine.toml", "--seeds", "2", "--out", "seeds.parquet"), "seeds.parquet"),
+        (("register", "mine.toml"), "mine.lock.json"),
+        (("report", "runs/mine", "--unverified"), "report.html"),
+        (("sweep", "many.toml", "--out", "./many"), ".parquet"),
+    ],
+    ids=lambda words: words[0] if isinstance(words, tuple) else "",
+)
+def test_a_command_that_is_killed_in_the_middle_of_a_write_leaves_nothing_after_the_next(
+    copied, process, words, at
+):
+    (copied / "many.toml").write_text(GRID)
+    words = [copied / word if "." in word or "/" in word else word for word in words]
+    killed = process(*words, at, script=KILLED_AT)
+    killed.communicate()
+    assert killed.returncode == -signal.SIGKILL
+    assert len(hidden(copied)) == 1
+    again = process(*words)
+    assert (again.communicate()[1].count("Traceback"), again.returncode) == (0, 0)
+    assert hidden(copied) == []
 
 
 @pytest.mark.slow

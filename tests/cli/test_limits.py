@@ -3,6 +3,7 @@
 Too little memory, designs that ask for too much, folders that were changed.
 """
 
+import json
 import os
 import re
 import subprocess
@@ -15,9 +16,7 @@ import pytest
 
 import whorl_cli
 from study.small import made, small, text
-from whorl.explorer import tables as drawn
-from whorl.ground import reader, store
-from whorl.ground import tables as reading
+from whorl.ground import reader, source, store
 from whorl.measured import intake
 from whorl.study import cost, kinds, run
 from whorl_cli import _memory
@@ -172,6 +171,22 @@ def test_a_dry_run_says_what_a_run_takes_and_makes_nothing(whorl, tmp_path, monk
     assert "of memory and" in out
 
 
+def test_a_dry_run_of_a_deep_design_counts_the_minutes_of_its_compilation(
+    whorl, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.toml").write_text(text("horizon", depths=[64], scales=[0.1]))
+    code, out, _ = whorl("run", "mine.toml", "--dry-run")
+    assert code == 0
+    whole, compiling = (
+        60 * int(minutes) + int(rest) for minutes, rest in re.findall(r"(\d+) min (\d\d) s", out)
+    )
+    assert 120 < compiling < whole  # two programs of more than a minute each
+    assert f"{compiling // 60} min {compiling % 60:02d} s of it to compile programs" in out
+    machine = json.loads(whorl("run", "mine.toml", "--dry-run", "--json")[1])
+    assert round(machine["compiling"]) == compiling
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["structural", "threshold", "horizon"])
 def test_the_rows_of_an_estimate_are_those_of_the_tables(kind):
@@ -259,16 +274,21 @@ def test_the_security_page_states_every_limit():
         cost.ROWS,
         cost.DRAWS,
         cost.FORESEEN,
-        reading.LONGEST,
-        reading.COLUMNS,
-        reading.UNPACKED,
+        source.BYTES,
+        source.HELD,
+        source.ROWS,
+        source.COLUMNS,
+        source.NUMBERS,
+        source.LONGEST,
+        source.RATE,
+        source.MEMORY,
     ]
-    limits += [intake.LOOPS, intake.HELD, drawn.ROWS, drawn.CELLS]
+    limits += [intake.LOOPS, intake.HELD]
     assert [limit for limit in limits if f"{limit:,}".replace(",", " ") not in page] == []
     for words in (
-        f"{reading.LABEL} bytes",
+        f"{source.LABEL} bytes",
+        f"{source.NAME} characters",
+        f"{source.SECONDS:g} s of processor time",
         f"{intake.DIRECTIONS} directions",
-        f"{drawn.COLUMNS} columns",
-        f"{drawn.JUDGED} outputs",
     ):
         assert words in page

@@ -323,7 +323,7 @@ def test_reproducing_answers_1_when_a_verdict_differs(tmp_path, monkeypatch, who
     assert whorl("reproduce", "--out", "full")[0] == 1
     code, out, _ = whorl("reproduce", "--quick")
     assert code == 0
-    assert "no number in it means anything" in out
+    assert "its numbers mean nothing" in out
     assert "numbers agree" not in out
     assert Path("runs/quick/threshold/verdict.json").exists()
     assert (
@@ -363,7 +363,7 @@ def test_the_smoke_run_works(tmp_path, process):
     out, _ = start.communicate()
     assert start.returncode == 0
     assert "all hold" in out
-    assert "no number in it means anything" in out
+    assert "its numbers mean nothing" in out
     for name in kinds.paper():
         verdict = json.loads((tmp_path / "quick" / name / "verdict.json").read_text())
         assert (verdict["quick"], verdict["registered"]) == (True, False)

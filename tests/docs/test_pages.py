@@ -68,10 +68,10 @@ def test_a_notebook_holds_the_prose_and_the_code_without_prompts():
     assert cells[0]["cell_type"] == "markdown"
     code = [cell["source"] for cell in cells if cell["cell_type"] == "code"]
     assert code[0].startswith("%%writefile thin.toml\n")
-    assert code[1] == "!whorl register thin.toml"
+    assert code[1] == 'import sys\n!"{sys.executable}" -m whorl register thin.toml'
     assert not any(">>>" in source for source in code)
     for source in code[2:]:
-        if not source.startswith("!"):
+        if "\n!" not in source:
             compile(source, "cell", "exec")
 
 
@@ -89,6 +89,19 @@ def test_a_notebook_says_how_it_runs_and_links_only_to_what_is_there(page):
     assert len(raising) == page.read_text().count("Traceback (most recent call last)")
 
 
+def test_every_value_that_a_page_shows_is_the_last_line_of_a_cell():
+    page = "text\n\n```python\n>>> a = 1\n>>> a + 1\n2\n>>> b = 2\n>>> a + b\n3\n>>> c = 3\n```\n"
+    made = json.loads(session.notebook(page))
+    code = [cell["source"] for cell in made["cells"] if cell["cell_type"] == "code"]
+    assert code == ["a = 1\na + 1", "b = 2\na + b", "c = 3"]
+
+
+def test_a_command_of_a_notebook_runs_with_the_python_of_its_kernel():
+    made = json.loads(session.notebook("```\n$ whorl run --dry-run x.toml\nwords\n```\n"))
+    code = [cell["source"] for cell in made["cells"] if cell["cell_type"] == "code"]
+    assert code == ['import sys\n!"{sys.executable}" -m whorl run --dry-run x.toml']
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.filterwarnings("ignore")
@@ -96,8 +109,9 @@ def test_a_notebook_says_how_it_runs_and_links_only_to_what_is_there(page):
 def test_a_notebook_runs_to_its_end_with_a_real_kernel(page, tmp_path, monkeypatch):
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")
-    beside = str(Path(sys.executable).parent)
-    monkeypatch.setenv("PATH", f"{beside}{os.pathsep}{os.environ['PATH']}")
+    beside = str(Path(sys.executable).parent)  # Jupyter may run where the shell finds no whorl
+    others = [path for path in os.environ["PATH"].split(os.pathsep) if path != beside]
+    monkeypatch.setenv("PATH", os.pathsep.join(others))
     made = nbformat.reads(session.notebook(page.read_text()), as_version=4)
     nbformat.validate(made)
     where = {"metadata": {"path": str(tmp_path)}}

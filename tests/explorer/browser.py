@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 import urllib.request
-from pathlib import Path
 
 ARGUMENTS = [
     "--no-sandbox",
@@ -108,14 +107,6 @@ def _wait_until_ready(process, address):
                 return
         time.sleep(0.5)
     raise RuntimeError("the server must be warm within five minutes, but it is not")
-
-
-def resident(pid):
-    """Memory that a process holds, in MB."""
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS"):
-            return int(line.split()[1]) / 1024
-    return 0.0
 
 
 def until(page, script, seconds=60):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from whorl.budget import critical
-from whorl.explorer import gallery, held, recipe, wire
+from whorl.explorer import gallery, held, recipe, style
 from whorl.explorer.presets import BY_NAME
 from whorl.reciprocity import certify, closed_loop
 
@@ -19,8 +19,8 @@ STATE = BY_NAME["critical"].state
 def drawn():
     """The figures as the browser gets them, with every array as numbers."""
     sent = {}
-    for portion in (gallery.paths, gallery.picture):
-        sent |= json.loads(wire.encoded(portion(STATE)))["figures"]
+    for portion in ("paths", "picture"):
+        sent |= json.loads(gallery.encoded(portion, STATE, style.LIGHT))["figures"]
     return _unpacked(sent)
 
 

@@ -1,17 +1,15 @@
 """The server, without a browser: what it answers, to whom, and how it refuses."""
 
 import argparse
-import io
 import json
 import subprocess
 import sys
-import threading
 
 import pytest
 
-from explorer.states import SMALL
-from whorl.explorer import Explorer, server, work
-from whorl.explorer.state import State, from_json
+from explorer.states import SMALL, reopened
+from whorl.explorer import Explorer, gallery, server, views, work
+from whorl.explorer.state import State
 from whorl_cli import explore
 
 QUERY = SMALL.to_query()
@@ -19,9 +17,7 @@ QUERY = SMALL.to_query()
 
 @pytest.fixture(scope="module")
 def client():
-    return server.application(
-        work=work.Work(patience=200)
-    ).test_client()  # a cold compiler may take long
+    return server.application().test_client()
 
 
 def test_the_page_asks_nothing_of_anybody_else(client):
@@ -48,15 +44,7 @@ def test_no_other_file_is(client, name):
 def test_every_portion_is_json(client, portion):
     answer = client.get(f"/{portion}/light?{QUERY}&law=leaky")
     assert answer.status_code == 200
-    assert set(answer.json["figures"]) <= {
-        "network",
-        "simplex",
-        "spiral",
-        "heat",
-        "loss",
-        "ledger",
-        "many",
-    }
+    assert set(answer.json["figures"]) <= {view.place for view in views.of("family", portion)}
 
 
 def test_a_broken_address_is_answered_by_a_sentence(client):
@@ -74,7 +62,7 @@ def test_what_an_address_says_is_never_written_as_html(client):
 
 def test_downloads_remake_the_state(client):
     state = State(depth=2, omega=1.5)
-    assert from_json(client.get(f"/state.json?{state.to_query()}").text) == state
+    assert reopened(client.get(f"/state.json?{state.to_query()}").text) == state
     script = client.get(f"/state.py?{state.to_query()}")
     assert "attachment" in script.headers["Content-Disposition"]
     compile(script.text, "state.py", "exec")
@@ -88,7 +76,6 @@ def test_strangers_are_refused(client):
     # A page without an origin (a file, a sandboxed frame), and another port of this machine, which
     # is the same site.
     assert client.get("/status", headers={"Origin": "null"}).status_code == 403
-    assert client.post("/upload/light", headers={"Origin": "null"}).status_code == 403
     assert client.get("/status", headers={"Origin": "http://localhost:3000"}).status_code == 403
     assert client.get("/status", headers={"Sec-Fetch-Site": "same-site"}).status_code == 403
     assert client.get("/status", headers={"Sec-Fetch-Site": "none"}).status_code == 200
@@ -134,14 +121,56 @@ def test_every_answer_is_sealed(client, path, code):
     assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
 
 
-def test_who_cannot_be_answered_now_is_told_when_to_ask_again():
-    full = server.application(work=work.Work(waiting=0)).test_client()
-    answer = full.get("/paths/light")
-    assert (answer.status_code, answer.headers["Retry-After"], (answer.json or {})["busy"]) == (
-        503,
-        "1",
-        True,
+@pytest.mark.parametrize("path", ["/", "/paths/light", "/state.json", "/assets/page.js", "/status"])
+@pytest.mark.parametrize("method", ["post", "put", "delete", "patch"])
+def test_nothing_can_be_sent(client, path, method):
+    assert getattr(client, method)(path, data=b"x" * 100).status_code == 405
+
+
+def test_a_closed_explorer_asks_to_be_asked_again():
+    closed = work.Work()
+    closed.close()
+    answer = server.application(work=closed).test_client().get("/paths/light")
+    assert (answer.status_code, (answer.json or {})["busy"]) == (503, True)
+
+
+def test_a_failed_computation_is_answered_by_a_sentence(client, monkeypatch):
+    def broken(state, theme):
+        raise AttributeError("partially initialized module 'pandas'")
+
+    monkeypatch.setitem(gallery.PORTIONS, "paths", broken)
+    answer = client.get(f"/paths/light?{QUERY}")
+    assert answer.status_code == 500
+    assert answer.json["error"] == (
+        "This picture cannot be computed (AttributeError: partially initialized module 'pandas')."
     )
+
+
+def test_a_failed_warming_does_not_keep_the_page_waiting(monkeypatch):
+    def broken(state):
+        raise AttributeError("partially initialized module 'pandas'")
+
+    for portion in gallery.PORTIONS:
+        monkeypatch.setitem(gallery.PORTIONS, portion, broken)
+    app = server.application()
+    app.extensions["whorl"].warm(server.presets_first()).join(20)
+    report = app.test_client().get("/status").json or {}
+    assert report["ready"]
+    assert report["done"] == report["needed"] > 20
+
+
+def test_pandas_is_there_before_any_thread():
+    pytest.importorskip("pandas")
+    script = "import sys, whorl.explorer.server; print(hasattr(sys.modules['pandas'], 'Series'))"
+    answer = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert answer.stdout == "True\n"
+
+
+def test_a_port_that_is_taken_is_a_sentence():
+    one = server.Server()
+    with pytest.raises(OSError, match=one.address.removeprefix("http://").rstrip("/")):
+        server.Server(port=one._server.port)
+    one._server.server_close()
 
 
 def test_a_trusted_host_is_let_in():
@@ -149,66 +178,22 @@ def test_a_trusted_host_is_let_in():
     assert guest.get("/status", headers={"Host": "lab.example"}).status_code == 200
 
 
-def test_an_upload_is_drawn_and_a_large_one_refused(client, monkeypatch):
-    def send(content, name="t.csv"):
-        return client.post("/upload/light", data={"file": (io.BytesIO(content), name)})
-
-    assert "scatter" in send(b"a,b\n1,2\n3,5\n").json["figures"]
-    assert send(State(depth=4).to_json().encode(), "s.json").json["address"] == "depth=4"
-    assert "must end in" in send(b"x", "t.exe").json["error"]
-    monkeypatch.setitem(client.application.config, "MAX_CONTENT_LENGTH", 100)
-    assert send(b"a\n" + b"1\n" * 1000).status_code == 413
-
-
 def test_an_unknown_place_is_a_sentence_too(client):
     assert client.get("/nowhere").status_code == 404
     assert client.get("/picture/pink").json["error"].startswith("theme must be one of light, dark")
 
 
-def test_cold_work_does_not_stop_warm_work():
-    lanes, gate, seen = work.Work(workers=2), threading.Event(), []
-    lanes.mark("warm")
-    slow = threading.Thread(target=lambda: lanes.do("cold", gate.wait))
-    slow.start()
-    seen.append(lanes.do("warm", lambda: "answered"))
-    gate.set()
-    slow.join()
-    assert seen == ["answered"]
-    assert lanes.is_warm("cold")
-
-
-def test_too_much_work_is_refused():
-    lanes = work.Work(workers=1, waiting=1)
-    with pytest.raises(work.BusyError, match="too many"):
-        lanes.do("one", lambda: lanes.do("two", lambda: None))
-    impatient = work.Work(waiting=4, patience=0.01)
-    with pytest.raises(work.BusyError, match="takes long"):
-        impatient.do("one", lambda: impatient.do("two", lambda: None))
-
-
-def test_warming_reports_how_far_it_is():
-    lanes = work.Work()
-    lanes.warm([("first", 1, lambda: None), ("second", 2, lambda: None)], needed=1).join()
-    assert lanes.warming.report() == {"ready": True, "done": 1, "needed": 1, "label": ""}
-
-
 def test_an_explorer_hands_out_its_figures_and_its_script():
     explorer = Explorer(depth=2, epochs=2, law="leaky")
-    assert set(explorer.figures()) == {
-        "network",
-        "simplex",
-        "spiral",
-        "heat",
-        "loss",
-        "many",
-    }
+    nothing = {"ledger", "effect", "many"}  # nothing turns
+    assert set(explorer.figures()) == {view.place for view in views.of("family")} - nothing
     assert "wh.train" in explorer.python()
     assert Explorer.at("http://127.0.0.1:1/?depth=2").state == State(depth=2)
 
 
 @pytest.mark.slow  # its server ends while programs compile, which once ended a worker
 def test_an_explorer_shows_itself_in_a_notebook(monkeypatch):
-    monkeypatch.setattr(server, "warm", lambda *given, **named: None)
+    monkeypatch.setattr(server, "presets_first", list)
     explorer = Explorer(depth=2)
     try:
         assert explorer._repr_html_().startswith(f'<iframe src="{explorer.address}"')
@@ -247,7 +232,7 @@ def test_a_script_that_ends_lets_the_compiler_finish_first():
 import threading, time
 from whorl.explorer import Explorer, server
 done = threading.Event()
-server.warm = lambda lanes, alone: lanes.warm([("a", 1, lambda: (time.sleep(0.3), done.set())), ("b", 2, lambda: print("too late"))], 2)
+server.presets_first = lambda: [("paths", lambda: (time.sleep(0.3), done.set())), ("paths", lambda: print("too late"))]
 Explorer().address
 import atexit; atexit.register(lambda: print("compiled" if done.is_set() else "left alone", flush=True))
 """

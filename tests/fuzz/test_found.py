@@ -9,14 +9,10 @@ import pytest
 import whorl as wh
 import whorl_audit
 from audit import forge
-from explorer.test_tables import as_csv, as_parquet
-from explorer.test_tables import look as shown
 from fuzz import tables
 from report import folders
 from study.small import small
 from whorl import measured
-from whorl.explorer import style
-from whorl.explorer import tables as opened
 from whorl.study import design, lock, replicate, report
 from whorl.study.report import page
 from whorl.sweep import design as sweeps
@@ -178,27 +174,6 @@ def test_measurements_whose_file_is_damaged_inside(tmp_path):
         match=r"mine\.parquet: the file must be a whole Parquet file, but a part of it is damaged$",
     ):
         measured.read(path)
-
-
-def test_an_upload_with_infinite_numbers_has_gaps_there():
-    seen = shown(
-        "mine.csv",
-        as_csv(even=[0.0, 1.0], handedness=[0.0, 1.0], step=[0.0, 1.0], drift=[2.0, np.inf]),
-    )
-    assert seen["figures"]["ledger"].data[0].y[3] == 2.0
-
-
-def test_an_upload_whose_times_have_gaps():
-    seen = shown("mine.csv", b"even,update\n1.0,\n0.5,3\n")
-    assert [list(trace.x) for trace in seen["figures"]["lines"].data] == [[3.0]] * 3
-
-
-def test_an_upload_with_numbers_that_cannot_be_squared():
-    with pytest.raises(
-        ValueError,
-        match=r"^numbers must be at most 1e\+100 in size, but column 'big' holds a larger one$",
-    ):
-        opened.look("mine.parquet", as_parquet(big=[1e300]), style.LIGHT)
 
 
 @pytest.fixture

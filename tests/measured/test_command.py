@@ -45,15 +45,23 @@ def straight(path):
     return path
 
 
-def test_a_turning_learner_is_told_in_one_screen_with_exit_code_one(whorl):
+def test_a_turning_learner_is_told_in_one_screen(whorl):
     code, out, err = whorl(EXAMPLE, "--time-unit", "s")
-    assert (code, err) == (1, "")
+    assert (code, err) == (0, "")
     assert out.startswith("This learner turns, at 0.79 rad/s.\n")
     assert len(out.splitlines()) <= 24
     assert max(map(len, out.splitlines())) <= 120
 
 
-def test_a_reciprocal_learner_has_exit_code_zero(whorl, tmp_path):
+def test_a_verdict_is_told_by_the_exit_code_only_where_that_is_asked_for(whorl, tmp_path):
+    table = straight(tmp_path / "straight.csv")
+    assert [whorl(EXAMPLE)[0], whorl(EXAMPLE, "--json")[0], whorl(table)[0]] == [0, 0, 0]
+    assert whorl(EXAMPLE, "--exit-code")[0] == 1
+    assert whorl(EXAMPLE, "--exit-code", "--json")[0] == 1
+    assert whorl(table, "--exit-code")[0] == 0
+
+
+def test_a_reciprocal_learner_is_told(whorl, tmp_path):
     code, out, _ = whorl(straight(tmp_path / "straight.csv"))
     assert code == 0
     assert out.startswith("This learner shows no sign of turning.\n")
@@ -66,7 +74,7 @@ def test_machines_are_given_json_with_the_same_numbers(whorl):
     code, out, _ = whorl(EXAMPLE, "--json")
     said = json.loads(out)
     finding = measured.judge(measured.read(EXAMPLE))
-    assert code == 1
+    assert code == 0
     assert said["verdict"] == "turns"
     assert said["p"] == finding.p
     loop = np.array(said["loops"][0]["loop"])
@@ -115,7 +123,7 @@ def test_a_template_is_written_once_and_can_be_filled_in(whorl, tmp_path, monkey
 
 
 def test_a_page_is_written_whole(whorl, tmp_path):
-    assert whorl(EXAMPLE, "--page", tmp_path / "page.pdf")[0] == 1
+    assert whorl(EXAMPLE, "--page", tmp_path / "page.pdf")[0] == 0
     assert (tmp_path / "page.pdf").read_bytes().rstrip().endswith(b"%%EOF")
     assert [path.name for path in tmp_path.iterdir()] == ["page.pdf"]
 

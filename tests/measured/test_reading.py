@@ -10,7 +10,7 @@ import pytest
 
 from measured.loops import series, spiral_loop
 from whorl import measured
-from whorl.ground import tables
+from whorl.ground import text as csvs
 
 APPLIED, RUNS = series(3, 12)
 SEEN = APPLIED @ spiral_loop().T + 0.05 * np.random.default_rng(0).standard_normal(APPLIED.shape)
@@ -88,7 +88,7 @@ def test_small_batches_change_nothing(tmp_path, monkeypatch):
         tmp_path / "long.csv",
     )
     whole = measured.read(tmp_path / "long.csv").records[""].moments.second
-    monkeypatch.setattr(tables, "BLOCK", 100)
+    monkeypatch.setattr(csvs, "BLOCK", 100)
     np.testing.assert_array_equal(
         measured.read(tmp_path / "long.csv").records[""].moments.second, whole
     )
@@ -257,7 +257,7 @@ def test_bad_values_in_parquet_are_named_by_row(tmp_path):
     pyarrow.parquet.write_table(
         wide().set_column(3, "velocity_1", pa.array([None, *SEEN[1:, 0]])), path
     )
-    assert "row 1, column velocity_1: every value must be a number, but one is missing" in refusal(
+    assert "row 1, column velocity_1: every value must be a number, but it is missing" in refusal(
         path
     )
 

@@ -216,11 +216,13 @@ def test_a_single_wild_sample_is_named():
     assert f"the sample at time {time[33]:g}" in str(wild)
 
 
-def test_states_that_move_together_up_to_written_digits_are_named():
-    time, state, run = relaxations(TURNING, np.random.default_rng(0), noise=0.01)
+def test_states_that_move_together_up_to_written_digits_are_named_and_leave_one_direction():
+    time, state, run = relaxations(STRAIGHT, np.random.default_rng(0), noise=0.01)
     twins = np.stack([state[:, 0], np.array([float(f"{2 * one:.6g}") for one in state[:, 0]])], 1)
-    with pytest.raises(ValueError, match="state_1 and state_2 always move together"):
-        measured.follow(time, twins, run=run)
+    found = measured.follow(time, twins, run=run)
+    assert not found.can_turn
+    assert "This learner cannot turn" in str(found)
+    assert "state_2 = 2 state_1; certified in 1 remaining direction" in str(found)
 
 
 def test_units_decimal_commas_and_a_byte_order_mark_are_read(tmp_path):

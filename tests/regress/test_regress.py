@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import itertools
 import os
 import pickle
 from pathlib import Path
@@ -507,6 +508,27 @@ def test_inner_cells_have_both_margins_and_lie_within_the_bounds():
         ValueError, match=r"same total in every unit to within 0.01, but unit 0 has"
     ):
         bounds(before * 2, after)
+
+
+@pytest.mark.parametrize("flow", [np.eye(3), [[0.9, 0, 0], [0.1, 1, 0], [0, 0, 1]]])
+def test_inner_cells_meet_both_margins_to_round_off_where_the_matrix_rules_cells_out(flow):
+    after, before = [[50, 50, 40], [60, 40, 40]], [[60, 40, 40], [60, 40, 40]]
+    found = inner_cells(flow, before, after)
+    np.testing.assert_allclose(found.sum(axis=1), before, rtol=0, atol=2e-11)
+    np.testing.assert_allclose(found.sum(axis=2), after, rtol=0, atol=2e-11)
+    # The closest table differs from the guess by factors of rows and columns, which leave cross
+    # ratios as they are.
+    guess = np.maximum(flow, 1e-12)
+    for first, second in itertools.combinations(range(3), 2):
+        part = np.ix_([first, second], [first, second])
+        for one in found:
+            ratios = [(t[0, 1] * t[1, 0]) / (t[0, 0] * t[1, 1]) for t in (one[part], guess[part])]
+            assert ratios[0] == pytest.approx(ratios[1], rel=1e-6, abs=1e-300)
+
+
+def test_inner_cells_that_miss_their_margins_are_refused_with_the_number():
+    with pytest.raises(ValueError, match=r"with max_iter = 1, but those of unit 1 are off by"):
+        inner_cells(np.eye(2), [[50, 50], [60, 40]], [[50, 50], [70, 30]], max_iter=1)
 
 
 def test_white_cells_agree_with_the_numbers_that_codalm_prints():

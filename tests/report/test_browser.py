@@ -3,14 +3,17 @@
 It asks nobody, sorts, filters, shows values, prints, and can be used by everybody.
 """
 
+import io
 import re
 import shutil
 import subprocess
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from report import folders
-from whorl.study import report
+from whorl.study import conduct, report
 
 pytestmark = pytest.mark.browser
 expect = pytest.importorskip("playwright.sync_api").expect
@@ -134,6 +137,19 @@ def test_the_table_is_filtered_by_mouse_and_by_keyboard(visit, paper):
     page.get_by_role("button", name="Show all").click()
     expect(page.locator(".filters output")).to_have_text(f"{total} of {total} shown")
     assert len(column(page, 0)) == total
+
+
+def test_a_link_to_a_number_shows_its_row_although_the_table_is_filtered(visit, paper):
+    page = visit(paper)
+    link = page.locator(".facts a[href^='#number-']").first
+    row = page.locator(f"tr:has([id='{link.get_attribute('href')[1:]}'])")
+    for _ in range(2):  # the second time the address does not change
+        page.locator("select[name='agrees']").select_option("yes")
+        assert row.is_hidden()
+        link.click()
+        expect(row).to_be_in_viewport()
+        every = page.locator("#numbers tbody tr").count()
+        expect(page.locator(".filters output")).to_have_text(f"{every} of {every} shown")
 
 
 def test_a_chart_shows_the_value_under_the_pointer(visit, paper):
@@ -267,6 +283,23 @@ def test_a_figure_on_a_phone_opens_at_a_size_that_can_be_read(visit, paper):
     assert (
         page.locator(".enlarge img").first.evaluate("it => getComputedStyle(it).filter") == "none"
     )
+
+
+def test_a_figure_can_be_read_on_a_phone_and_has_no_box_of_its_own_in_the_dark(visit, tmp_path):
+    conduct("threshold", tmp_path / "run", quick=True)
+    for viewport, narrow in ((PHONE, True), (WIDE, False)):
+        page = visit(tmp_path / "run", viewport, color_scheme="dark")
+        image = page.locator("#study-threshold .enlarge img").first
+        image.scroll_into_view_if_needed()
+        wide, high = (image.evaluate(f"it => it.natural{side}") for side in ("Width", "Height"))
+        assert (high > wide) == narrow
+        # Two dots of the image at least for one of the page: 7.5 points at 200 per inch are 20 dots.
+        scale = image.bounding_box()["width"] / wide
+        assert scale * 7.5 / 72 * (200 if narrow else 300) > 9
+        content = np.array(Image.open(io.BytesIO(page.locator(".picture").first.screenshot())))
+        frame = content[30:-30, 30:-30, :3].reshape(-1, 3)
+        colours, often = np.unique(frame, axis=0, return_counts=True)
+        assert tuple(colours[often.argmax()]) == (0x1E, 0x21, 0x25)  # the paper of the page
 
 
 def test_values_that_coincide_and_condition_numbers_are_drawn_so_that_one_sees_them(

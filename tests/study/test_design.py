@@ -4,6 +4,7 @@ value.
 
 import os
 import re
+import time
 import tracemalloc
 
 import pytest
@@ -530,3 +531,44 @@ def test_a_design_is_a_regular_file(tmp_path):
         ValueError, match=r"pipe\.toml must be a design file, but it is no regular file$"
     ):
         design.read(tmp_path / "pipe.toml")
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        "#" + '"\\' * 100_000,
+        "#" + '"' * 200_000,
+        'x = "' + '\\"' * 100_000,
+        'x = """' + '"" ' * 60_000,
+        "x = '''" + "'' " * 60_000,
+        "x" + " " * 200_000 + "= 1",
+        "x = " + "1" * 200_000 + "x",
+        "x = " + "[" * 100_000,
+    ],
+    ids=["comment", "quotes", "text", "long text", "raw text", "spaces", "digits", "nested"],
+)
+def test_a_long_line_of_a_design_is_read_in_linear_time(spoilt):
+    begun = time.process_time()
+    refusal(f'name = "x"\n{spoilt}')
+    assert time.process_time() - begun < 1
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ("a.b.c.d.e.f.g.h.i = 1", 1),
+        ("\"a\" . 'b' .c.d.e.f.g.h.i = 1", 1),
+        ('x = 1\ny = ["""a"""", { a.b.c.d.e.f.g.h.i = 1 }]', 2),
+        ("x = '''\n# '''\na.b.c.d.e.f.g.h.i = 1", 3),
+    ],
+)
+def test_a_dotted_key_of_too_many_parts_is_refused_with_its_line(source, line):
+    assert refusal(source).endswith(f"a key of more than 8 parts in line {line}")
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["# a.b.c.d.e.f.g.h.i", 'x = "a.b.c.d.e.f.g.h.i"', "x = '''\na.b.c.d.e.f.g.h.i'''"],
+)
+def test_dots_in_comments_and_texts_are_no_keys(source):
+    assert "parts" not in refusal(source)

@@ -1,4 +1,4 @@
-"""The SLURM example, as far as a machine without SLURM can run it; and the same over TLS."""
+"""The SLURM example: on SLURM where it is installed, without it elsewhere, and over TLS."""
 
 import contextlib
 import os
@@ -72,7 +72,7 @@ def test_a_batch_script_that_is_ended_leaves_nobody_behind_and_goes_on_at_once(
     while not list(tmp_path.glob("out/shards/*.parquet")) and first.poll() is None:
         time.sleep(0.1)
     below = psutil.Process(first.pid).children(recursive=True)
-    assert len(below) >= 6  # a scheduler, two nannies, two workers and the client
+    assert len(below) >= 6  # scheduler, nanny, two workers, client, and what ends them all
     first.send_signal(getattr(signal, name))  # the script alone
     second = subprocess.Popen(
         command, env=environment(pytestconfig), cwd=tmp_path, start_new_session=True
@@ -91,6 +91,95 @@ def test_a_batch_script_that_is_ended_leaves_nobody_behind_and_goes_on_at_once(
     assert len(files(tmp_path / "out")) == sweep.Plan(sweep.parse(made.encode())).shards
     assert not list((tmp_path / "out" / "shards").glob(".*"))
     assert not list((tmp_path / "out.dask").glob("*.json"))
+
+
+SRUN = """#!/bin/bash
+echo $$ > workers.pid
+shift  # --kill-on-bad-exit=0
+exec "$@"
+"""
+SCONTROL = """#!/bin/bash
+echo "$@" > asked
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(("restarts", "asked"), [(None, "requeue 17\n"), ("3", None)])
+def test_a_job_whose_workers_all_end_fails_and_asks_to_be_started_again(
+    tmp_path, pytestconfig, restarts, asked
+):
+    for name, text in (("srun", SRUN), ("scontrol", SCONTROL)):
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "mine.toml").write_text(changed(GRID, trials=400, epochs=400))
+    script = pytestconfig.rootpath / "examples" / "slurm" / "sweep.sbatch"
+    told = {"SLURM_JOB_ID": "17", "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    job = subprocess.Popen(
+        ["bash", str(script), "mine.toml", "out"],
+        env=environment(pytestconfig)
+        | told
+        | ({} if restarts is None else {"SLURM_RESTART_COUNT": restarts}),
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not list(tmp_path.glob("out/shards/*.parquet")) and job.poll() is None:
+        time.sleep(0.1)
+    os.kill(int((tmp_path / "workers.pid").read_text()), signal.SIGKILL)
+    errors = job.communicate(timeout=120)[1]
+    assert job.returncode == 1
+    assert "all workers or the scheduler have ended before the sweep was done" in errors
+    there = tmp_path / "asked"
+    assert (there.read_text() if there.exists() else None) == asked
+
+
+def slurm(*command):
+    """What a command of SLURM says; where SLURM is not installed or not running, why."""
+    if shutil.which("sbatch") is None:
+        pytest.skip("needs SLURM (sbatch) on this machine")
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    if done.returncode:
+        pytest.skip(f"needs a SLURM that runs, but {command[0]} says: {done.stderr.strip()}")
+    return done.stdout
+
+
+def until(holds, job):
+    end = time.monotonic() + 300
+    while not holds():
+        assert time.monotonic() < end, slurm("scontrol", "show", "job", job)
+        time.sleep(0.2)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_on_slurm_a_job_that_lost_its_workers_is_started_again_and_comes_to_the_same_files(
+    tmp_path, pytestconfig, monkeypatch
+):
+    slurm("sinfo", "--noheader")
+    made = changed(GRID, trials=200, epochs=200)
+    (tmp_path / "mine.toml").write_text(made)
+    for name, value in environment(pytestconfig).items():
+        monkeypatch.setenv(name, value)
+    where = ["--chdir", str(tmp_path), "--output", str(tmp_path / "job.out"), "--open-mode=append"]
+    size = ["--nodes=1", "--ntasks-per-node=2", "--cpus-per-task=1", "--gpus-per-task=0"]
+    script = pytestconfig.rootpath / "examples" / "slurm" / "sweep.sbatch"
+    job = slurm("sbatch", "--parsable", *where, *size, str(script), "mine.toml", "out").strip()
+
+    def said(what):
+        return f" {what} " in slurm("scontrol", "--oneliner", "show", "job", job)
+
+    try:
+        until(lambda: list(tmp_path.glob("out/shards/*.parquet")), job)
+        slurm("scancel", f"{job}.0")  # its workers, and nothing else of it
+        until(lambda: said("Restarts=1") and said("JobState=PENDING"), job)
+        assert "all workers or the scheduler have ended" in (tmp_path / "job.out").read_text()
+        slurm("scontrol", "update", f"JobId={job}", "StartTime=now")  # not two minutes later
+        until(lambda: said("JobState=COMPLETED"), job)
+    finally:
+        subprocess.run(["scancel", job], check=False)
+    sweep.sweep(sweep.parse(made.encode()), tmp_path / "local")
+    assert files(tmp_path / "out") == files(tmp_path / "local")
 
 
 def _line(process):

@@ -1,9 +1,5 @@
-"""One run: what the native and the turning learner did, update by update, as arrays for the views.
+"""One run: what the native and the turning learner did, update by update, as arrays for views."""
 
-Cached by state.
-"""
-
-import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from whorl.explorer import programs, system
+from whorl.explorer.cache import kept
 from whorl.explorer.state import State
+from whorl.explorer.subject import Subject
 from whorl.learning.ledger import TERMS
 from whorl.simplex import tangent_basis
 from whorl.systems.graph import Graph
@@ -22,11 +20,8 @@ PLANE = tangent_basis(3)  # orthonormal coordinates of the zero-sum plane
 
 
 @dataclass(frozen=True, eq=False)
-class Played:
-    """A run of `made` updates.
-
-    Every array has the moments, from the start to the last update, as its first axis.
-    """
+class Played(Subject):
+    """A run; the first axis of every array is the moments, from the start to the last update."""
 
     state: State
     layers: list[np.ndarray]  # of the learner that the policy guides; blocks, of a graph
@@ -38,13 +33,12 @@ class Played:
     entries: np.ndarray  # (made, 4): the ledger of each update
     amounts: np.ndarray  # (made,): how much was turned
     loops: np.ndarray  # (moments, 2, 2): the closed loop around the watched sample
-    made: int
-    note: str  # empty, or why the run ended early
+    note: str = ""
 
     @property
-    def clock(self) -> tuple[str, float, str]:
-        """What a frame is: its name, how much of it, and the unit."""
-        return "Update", 1, ""
+    def made(self) -> int:
+        """Updates."""
+        return len(self.entries)
 
     @property
     def learner(self) -> np.ndarray:
@@ -58,9 +52,7 @@ class Played:
 
     @property
     def column(self) -> int:
-        """The column of the last layer that carries most of the watched sample's flow at the
-        start; the node of a graph's ring.
-        """
+        """The column of the last layer, or node of a ring, with most of the flow at the start."""
         most = self.flows[-2][0]
         return int(np.argmax(most[6:].reshape(-1, 3).sum(axis=1) if self.looped else most))
 
@@ -84,17 +76,13 @@ class Played:
             return system.looped(self.state).with_blocks(list(map(jnp.asarray, blocks)))
         return Network(blocks)
 
-    def moment(self, frame: int) -> int:
-        """The moment a frame shows; a run that ended early stays at its end."""
-        return min(frame, self.made)
-
 
 def run(state: State) -> Played:
     """The run that `state` names, whatever its frame."""
     return _run(state.still())
 
 
-@functools.lru_cache(maxsize=128)
+@kept
 def _run(state: State) -> Played:
     inputs, targets = system.data(state)
     watched = slice(state.sample - 1, state.sample)
@@ -116,9 +104,9 @@ def _run(state: State) -> Played:
     return _gathered(state, jax.device_get(seen), targets[watched][0])
 
 
-@functools.lru_cache(maxsize=64)
+@kept
 def _padded(state: State) -> Network | Graph:
-    """The network at its start, which most settings have no say in."""
+    """The network at its start, on which most settings have no effect."""
     return programs.padded(system.network(state))
 
 
@@ -147,7 +135,6 @@ def _gathered(state: State, seen: Any, target: np.ndarray) -> Played:
         np.stack([getattr(seen.terms, term)[:made] for term in TERMS], axis=1),
         seen.amount[:made],
         seen.loops[: made + 1],
-        made,
         note,
     )
 

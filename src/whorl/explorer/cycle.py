@@ -1,9 +1,5 @@
-"""Rock, paper, scissors.
+"""Rock, paper, scissors: one column under a score field that conserves and descends nothing."""
 
-One column under a score field that conserves everything and descends nothing.
-"""
-
-import functools
 from dataclasses import dataclass
 
 import jax
@@ -12,8 +8,10 @@ import numpy as np
 import scipy.integrate
 from jax import Array
 
+from whorl.explorer.cache import kept
 from whorl.explorer.compute import PLANE
 from whorl.explorer.state import State
+from whorl.explorer.subject import Subject
 from whorl.explorer.system import UPDATES, proportions
 from whorl.integrability import circulation, integrability, rock_paper_scissors
 from whorl.simplex import velocity
@@ -22,28 +20,25 @@ PACE = 0.2  # time between two frames
 
 
 @dataclass(frozen=True, eq=False)
-class Orbit:
+class Orbit(Subject):
     """The path of the column, and what the library says about its field."""
 
     state: State
     shares: np.ndarray  # (moments, 3)
     rotation: np.ndarray  # eigenvalues of the motion at the centre
-    circulations: dict[
-        str, float
-    ]  # the score one-form around the orbit: of this field, and of a gradient
+    # the score one-form around the orbit: of this field, and of a gradient
+    circulations: dict[str, float]
     verdict: str
 
-    clock = ("Time", PACE, "")
-    note = ""  # nothing ends this run early
+    @property
+    def clock(self) -> tuple[str, float, str]:
+        """What a frame is."""
+        return "Time", PACE, ""
 
     @property
     def made(self) -> int:
         """Frames after the first."""
         return len(self.shares) - 1
-
-    def moment(self, frame: int) -> int:
-        """Every frame is a moment."""
-        return min(frame, self.made)
 
     def said(self, _frame: int) -> tuple[list[str], str]:
         """The verdict on the field, and what conservation leaves open."""
@@ -56,7 +51,7 @@ def orbit(state: State) -> Orbit:
     return _orbit(state.still())
 
 
-@functools.lru_cache(maxsize=64)
+@kept
 def _orbit(state: State) -> Orbit:
     begin = proportions(state.start)
     times = PACE * np.arange(UPDATES + 1)

@@ -1,14 +1,13 @@
-"""From a state to its figures, in the portions that the page asks for.
+"""From a state to its figures, in the portions that the page asks for, one after the other."""
 
-The paths, the rest of the run, the moment, the family.
-"""
-
+import json
 from collections.abc import Callable
 from typing import Any
 
 import plotly.graph_objects as go
+from plotly.utils import PlotlyJSONEncoder
 
-from whorl.explorer import compute, cycle, held, many, moment, style, views, wires
+from whorl.explorer import compute, cycle, held, many, moment, presets, style, views, wires
 from whorl.explorer.state import State
 from whorl.explorer.style import Theme
 
@@ -23,47 +22,44 @@ SUBJECTS: dict[str, Callable[[State], Any]] = {
 }
 
 
-def _drawn(state: State, portion: str, theme: Theme) -> dict[str, go.Figure]:
-    """The views of a portion, by their places."""
+def drawn(state: State, portion: str, theme: Theme) -> dict[str, go.Figure]:
+    """The views of a portion, by their places; a view with nothing to show is left out."""
     found: dict[str, go.Figure] = {}
     for view in views.of(state.system, portion):
         seen = SUBJECTS[view.subject](state)
-        at = seen.moment(state.frame) if hasattr(seen, "moment") else state.frame
         try:
-            drawn = view.factory(seen, at, theme)
-            if drawn is not None:  # what has nothing to show has no place
-                found[view.place] = drawn
+            figure = view.factory(seen, seen.moment(state.frame), theme)
+            if not isinstance(figure, go.Figure | None):
+                raise TypeError("it must return a Plotly figure")
         except Exception as wrong:
             if view.source.startswith("whorl."):
                 raise
-            # Whatever a stranger's view raises, the others are drawn.
+            # Whatever a view of another package raises, the others are drawn.
             why = f"The view {view.name} of {view.source} cannot be drawn: {wrong}"
-            found[view.place] = style.message(" ".join(why.split())[:200], theme)
+            figure = style.message(" ".join(why.split())[:200], theme)
+        if figure is not None:
+            found[view.place] = figure
     return found
 
 
 def paths(state: State, theme: Theme = style.LIGHT) -> Portion:
-    """Both paths, which the eye follows first, with what the page has to know of the run.
-
-    Figures carry all moments.
-    """
+    """Both paths, which the eye follows first, and what the page has to know of the run."""
     run = SUBJECTS[views.subjects(state.system)[0]](state)
-    titles = {view.place: view.label for view in views.of(state.system)}
-    portions = {view.place: view.portion for view in views.of(state.system)}
-    drawn = _drawn(state, "paths", theme)
+    here = views.of(state.system)
     return {
-        "figures": drawn,
-        "titles": titles,
-        "portions": portions,
+        "figures": drawn(state, "paths", theme),
+        "titles": {view.place: view.label for view in here},
+        "portions": {view.place: view.portion for view in here},
         "made": run.made,
         "clock": run.clock,
         "note": run.note,
+        "finding": presets.found(state, run),
     }
 
 
 def picture(state: State, theme: Theme = style.LIGHT) -> Portion:
     """What else moves along the run."""
-    return {"figures": _drawn(state, "picture", theme)}
+    return {"figures": drawn(state, "picture", theme)}
 
 
 def instant(state: State, theme: Theme = style.LIGHT) -> Portion:
@@ -72,7 +68,7 @@ def instant(state: State, theme: Theme = style.LIGHT) -> Portion:
     seen = SUBJECTS["instant" if subject == "run" else subject](state)
     verdicts, colour = seen.said(state.frame)
     return {
-        "figures": _drawn(state, "instant", theme),
+        "figures": drawn(state, "instant", theme),
         "verdicts": verdicts,
         "colour": colour,
     }
@@ -80,7 +76,7 @@ def instant(state: State, theme: Theme = style.LIGHT) -> Portion:
 
 def family(state: State, theme: Theme = style.LIGHT) -> Portion:
     """What three hundred networks do."""
-    return {"figures": _drawn(state, "family", theme)}
+    return {"figures": drawn(state, "family", theme)}
 
 
 PORTIONS: dict[str, Callable[..., Portion]] = {
@@ -91,8 +87,15 @@ PORTIONS: dict[str, Callable[..., Portion]] = {
 }
 
 
+def encoded(portion: str, state: State, theme: Theme) -> str:
+    """A portion as JSON, in which arrays are bytes."""
+    answer = PORTIONS[portion](state, theme)
+    plain = {place: figure.to_dict() for place, figure in answer["figures"].items()}
+    return json.dumps(answer | {"figures": plain}, cls=PlotlyJSONEncoder)
+
+
 def figures(state: State, theme: Theme = style.LIGHT) -> dict[str, go.Figure]:
-    """All views of a state, by name."""
+    """All views of a state, by name, in the order of the page."""
     found: dict[str, go.Figure] = {}
     for portion in PORTIONS.values():
         found |= portion(state, theme)["figures"]

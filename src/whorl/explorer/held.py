@@ -7,7 +7,6 @@ angle: two real eigenvalues approach each other, meet where $\cos\varphi =
 here, from none to a quarter of a turn.
 """
 
-import functools
 from dataclasses import dataclass
 
 import jax.numpy as jnp
@@ -16,7 +15,9 @@ import scipy.linalg
 
 from whorl.budget import RateBounds, rate_bounds
 from whorl.explorer import system
+from whorl.explorer.cache import kept
 from whorl.explorer.state import State
+from whorl.explorer.subject import Subject
 from whorl.feedback import direct, rotational
 from whorl.reciprocity import certify, closed_loop
 from whorl.response import Response, response
@@ -26,7 +27,7 @@ MOMENTS = 121  # of the time in which errors are followed
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class Held(Subject):
     """The loop at every angle: its eigenvalues, and what is left of the worst error in time."""
 
     state: State
@@ -38,8 +39,6 @@ class Held:
     eigenvalues: np.ndarray  # (frames, 2), the slower one first
     times: np.ndarray
     left: np.ndarray  # (frames, times): the largest error that an error of one becomes
-
-    note = ""  # nothing ends this early
 
     @property
     def made(self) -> int:
@@ -61,10 +60,6 @@ class Held:
         """The angle at which the eigenvalues meet: geometric over arithmetic mean."""
         return float(np.arccos(min(float(self.bounds.turning / self.bounds.gyrating), 1.0)))
 
-    def moment(self, frame: int) -> int:
-        """Every frame is an angle."""
-        return min(frame, self.made)
-
     def said(self, frame: int) -> tuple[list[str], str]:
         """The verdict on the loop at an angle, its colour, and what the gain allows."""
         angle = self.angles[self.moment(frame)]
@@ -78,7 +73,7 @@ def held(state: State) -> Held:
     return _held(state.still())
 
 
-@functools.lru_cache(maxsize=64)
+@kept
 def _held(state: State) -> Held:
     net, inputs = system.network(state), system.data(state)[0]
     assert isinstance(net, Network)

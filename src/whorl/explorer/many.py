@@ -1,16 +1,14 @@
-"""Three hundred networks of the family under the settings of the page: how the gap runs in each.
+"""Three hundred networks under the settings of the page, of which the shown one is the first."""
 
-The shown network is the first.
-"""
-
-import functools
 from dataclasses import dataclass
 
 import jax.numpy as jnp
 import numpy as np
 
 from whorl.explorer import programs, system
+from whorl.explorer.cache import kept
 from whorl.explorer.state import NETWORKS, State
+from whorl.explorer.subject import Subject
 from whorl.feedback import leaky, rotational
 from whorl.learning.ensemble import stack, train_many
 from whorl.registry import policies
@@ -20,15 +18,15 @@ LEAST_LEAK = 1e-9  # stands for the repair law, which three hundred networks at 
 
 
 @dataclass(frozen=True, eq=False)
-class Many:
-    """The running gaps of a family, or why there are none."""
+class Many(Subject):
+    """The running gaps of a family; no networks, where there is no family to be seen."""
 
     gaps: np.ndarray  # (networks, moments)
-    why_not: str = ""
 
-    def moment(self, frame: int) -> int:
-        """The moment a frame shows."""
-        return min(frame, max(self.gaps.shape[1] - 1, 0))
+    @property
+    def made(self) -> int:
+        """Updates."""
+        return max(self.gaps.shape[1] - 1, 0)
 
 
 def many(state: State) -> Many:
@@ -36,26 +34,18 @@ def many(state: State) -> Many:
     return _many(state.still())
 
 
-def reason(state: State) -> str:
-    """Why there is no family to be seen, if there is none."""
-    if state.system != "family":
-        return "A family belongs to the random network."
-    if not state.turns or state.omega == 0 or state.policy == "native" or state.gate == "never":
-        return "Nothing turns here: all gaps are zero."
-    if programs.own(state):
-        return "Take a law, a policy and a gate of whorl's own to see 300 networks."
-    if state.hidden != 3 or state.alpha != 1:
-        return "Set the width to 3 and α to 1 to see 300 networks."
-    return ""
+def seen(state: State) -> bool:
+    """Whether there is a family: networks that turn, of the shape that is fast in hundreds."""
+    turns = state.turns and state.omega > 0 and state.policy != "native" and state.gate != "never"
+    plain = state.system == "family" and state.hidden == 3 and state.alpha == 1
+    return turns and plain and not programs.own(state)
 
 
-@functools.lru_cache(maxsize=32)
+@kept
 def _many(state: State) -> Many:
-    if why := reason(state):
-        return Many(np.zeros((0, 0)), why)
-    members = [
-        system.draws(state.seed + number, system.widths(state)) for number in range(NETWORKS)
-    ]
+    if not seen(state):
+        return Many(np.zeros((0, 0)))
+    members = system.family(state.seed, system.widths(state), NETWORKS)
     nets = _networks(state, members)
     inputs, targets = (np.stack([member[place] for member in members]) for place in (1, 2))
     order = np.stack([system.order(state, member[3]) for member in members])
@@ -71,11 +61,9 @@ def _many(state: State) -> Many:
 
 
 def _networks(state: State, members: list[system.Draws]) -> Network:
-    """The stack of networks.
-
-    Columns know nothing of each other, so that one call makes a layer of all of them.
-    """
+    """The stack of networks."""
     layers = []
+    # Columns are independent, so that one call makes a layer of all networks.
     for number in range(state.depth):
         logits = np.concatenate([member[0][number] for member in members], axis=1)
         wide = Network.random(
@@ -87,7 +75,7 @@ def _networks(state: State, members: list[system.Draws]) -> Network:
     return _frame(state.depth).with_blocks(layers)
 
 
-@functools.lru_cache(maxsize=8)
+@kept
 def _frame(depth: int) -> Network:
     """A stack of the right shape, whose columns are still to come."""
     return stack([Network([np.full((3, 3), 1 / 3)] * depth)] * NETWORKS)

@@ -1,17 +1,17 @@
-"""One moment of a run.
-
-The coefficient over the simplex of the busiest column, the certificate of the loop, the curvature.
-"""
+"""One moment of a run: the map of Q for one column, the certificate of the loop, the curvature."""
 
 import functools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
 from whorl.explorer import programs, system
+from whorl.explorer.cache import kept
 from whorl.explorer.compute import run
 from whorl.explorer.state import State
+from whorl.explorer.subject import Subject
 from whorl.reciprocity import certify, closed_loop
 from whorl.response import response
 from whorl.system import System
@@ -25,7 +25,7 @@ CLIP = 0.012
 
 
 @dataclass(frozen=True, eq=False)
-class Moment:
+class Moment(Subject):
     """What is computed at the moment that is looked at, and not along the run."""
 
     grid: np.ndarray  # Q with the column at each point of the triangle's bounding box
@@ -42,10 +42,7 @@ class Moment:
 
 
 def corners(shares: np.ndarray) -> np.ndarray:
-    """Shares as points of the plane.
-
-    The first at the top, the second bottom left, the third bottom right.
-    """
+    """Shares as points of the plane: the first on top, then bottom left and bottom right."""
     return shares @ np.array([[0.5, HEIGHT], [0.0, 0.0], [1.0, 0.0]])
 
 
@@ -61,13 +58,9 @@ def points() -> np.ndarray:
     return shares / shares.sum(axis=1, keepdims=True)
 
 
+@kept
 def moment(state: State) -> Moment:
     """The moment that `state` names."""
-    return _moment(replace(state.still(), frame=state.frame))
-
-
-@functools.lru_cache(maxsize=256)
-def _moment(state: State) -> Moment:
     seen = run(state)
     at = seen.moment(state.frame)
     inputs, targets = system.data(state)
@@ -99,11 +92,10 @@ def _verdicts(
     state: State, net: System, inputs: np.ndarray, targets: np.ndarray
 ) -> tuple[str, str, str]:
     try:
-        certificate = certify(closed_loop(response(net, inputs, selected=0), system.law(state)))
-        turn = str(
-            programs.curved(net, jnp.asarray(inputs), jnp.asarray(targets), programs.law(state))
-        )
+        law = system.law(state)
+        certificate = certify(closed_loop(response(net, inputs, selected=0), law))
+        turn = programs.curved(net, jnp.asarray(inputs), jnp.asarray(targets), programs.law(state))
     except ValueError as refusal:  # such as a response that the repair cannot act through
         return str(refusal), "", ""
-    base = "leaky" if state.leak > 0 or not state.turns else "repair"
-    return str(certificate), certificate.verdict.colour, turn.replace("anylaw", base)
+    named = eqx.tree_at(lambda one: one.law, turn, law)  # the compiled law has no name of its own
+    return str(certificate), certificate.verdict.colour, str(named)

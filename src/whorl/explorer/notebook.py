@@ -13,12 +13,18 @@ from whorl.explorer.style import THEMES
 
 
 class Explorer:
-    """A page that shows `state`.
-
-    In a notebook it is displayed in place; `figures()` are the same pictures without a page.
+    """A page that shows a state, in place as the last line of a notebook's cell.
 
     The server starts when it is first needed, on a free port of this machine and for this machine
-    only.
+    only. `figures()` are the same pictures without a page.
+
+    Args:
+        state: What is shown.
+        height: Of the page in a notebook, in pixels.
+        **settings: The settings of `State` by name, where no state is given.
+
+    Raises:
+        ValueError: If a setting is not within its limits.
 
     Examples:
         >>> from whorl.explorer import Explorer
@@ -59,9 +65,7 @@ class Explorer:
             self._server = None
 
     def _end(self) -> None:
-        """Stop with the main thread, before Python puts anything away that a compiler may still
-        need.
-        """
+        """Stop with the main thread, before Python frees what a compiler may still need."""
         threading.main_thread().join()
         self.close()
 

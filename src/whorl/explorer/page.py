@@ -1,9 +1,6 @@
-"""The page itself, as HTML.
+"""The page as HTML: a native form made from the settings, the presets, and places for the views.
 
-A native form made from the settings, the presets, and empty places for the views.
-
-The address is checked here once, so that a broken one is answered by a sentence and the opening
-state.
+The address is checked here, so that a broken one is answered by a sentence and the opening state.
 """
 
 from typing import Any
@@ -22,11 +19,12 @@ from whorl.explorer.state import (
     brought,
     from_query,
 )
-from whorl.registry import Entry, Registry, laws, policies
+from whorl.explorer.system import turns_through
+from whorl.registry import Entry, Registry, laws, policies, rules
 
 GROUPS = (
     ("System", ("system", "depth", "width", "imbalance", "floor", "seed", "start", "target"), ()),
-    ("Feedback", ("rule", "law", "leak", "alpha", "omega"), (laws,)),
+    ("Feedback", ("rule", "law", "leak", "alpha", "omega"), (laws, rules)),
     ("Learning", ("policy", "gate", "turn", "scale", "epochs", "shown", "sample"), (policies,)),
 )
 
@@ -65,9 +63,9 @@ def _controls(
 
 def _control(name: str, kind: Kind, given: Any, usual: Any) -> dict[str, Any]:
     """One setting: what it is, its value, and the form in which it is asked for."""
-    uses = {}
+    options = []
     if isinstance(kind, Choice):
-        form, uses = "select", {word: _uses(kind, word) for word, _ in kind.words}
+        form, options = "select", [(*one, *_about(kind, one[0])) for one in kind.words]
     elif isinstance(kind, Parts):
         form = "text"
     else:
@@ -79,15 +77,21 @@ def _control(name: str, kind: Kind, given: Any, usual: Any) -> dict[str, Any]:
         "default": kind.write(usual),
         "step": getattr(kind, "step", 1),
         "form": form,
-        "uses": uses,
+        "options": options,
     }
 
 
-def _uses(kind: Choice, word: str) -> str:
-    """The settings that an entry has a say for; a turn acts through the leaky law."""
-    entry = kind.among.get(word) if isinstance(kind.among, Registry) else None
-    leak = ["leak"] if word == "rotational" else []
-    return " ".join([*(entry.defaults if entry else ()), *leak])
+def _about(kind: Choice, word: str) -> tuple[str, str]:
+    """What a word of a registry is, and the settings that it affects.
+
+    A law that turns acts through the leaky one.
+    """
+    if not isinstance(kind.among, Registry):
+        return "", ""
+    entry = kind.among.get(word)
+    return entry.help.replace("`", ""), " ".join(
+        [*entry.defaults, *["leak"] * turns_through(entry)]
+    )
 
 
 def _places() -> dict[str, str]:

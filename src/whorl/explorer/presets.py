@@ -1,18 +1,26 @@
-"""The claims of the paper and of the studies of rules and budgets, each as a state, a story and the equation."""
+"""Claims of the paper and of studies, each as a state, a story, an equation and what is found."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
+from whorl.explorer import findings
 from whorl.explorer.state import State
 
 
 @dataclass(frozen=True)
 class Preset:
-    """A claim to be seen."""
+    """A claim to be seen.
+
+    A story holds for every network or names an idea; what this one network does is found from its
+    numbers when they are computed.
+    """
 
     name: str
     title: str
     story: str
     equation: str  # HTML, written here and nowhere else
+    finding: Callable[[Any], str]  # from what the page shows to a sentence
     state: State
 
 
@@ -23,10 +31,11 @@ PRESETS = (
         "Three outputs leave a plane for the residual, just enough to turn in. An antisymmetric "
         "term at the boundary makes learning "
         "spiral, and the error still falls at every instant, at the rate α, however fast it turns. "
-        "Per update the turning learner is slower, because its steps must leave room for the turn.",
+        "Per update its steps are shorter, because they must leave room for the turn.",
         "<var>ė</var> = −(<var>αP</var> + <var>ΩC</var>) <var>e</var>, &nbsp; "
         "<var>C</var><sup>T</sup> = −<var>C</var>, "
         "&nbsp; eigenvalues <var>α</var> ± <var>iΩ</var>",
+        findings.turning,
         State(frame=180),
     ),
     Preset(
@@ -38,7 +47,8 @@ PRESETS = (
         "<var>ṗ</var> = <var>Q</var>(<var>p</var>)<var>s</var>, &nbsp; <var>Q</var> = "
         "diag(<var>p</var>) − <var>pp</var><sup>T</sup>; "
         "&nbsp; a gradient if and only if d<var>ω</var><sub><var>s</var></sub> = 0",
-        State(claim="cycle", system="rps", start=(6.0, 2.0, 2.0), target=(1.0, 1.0, 1.0), frame=40),
+        findings.cycling,
+        State(system="rps", start=(6.0, 2.0, 2.0), target=(1.0, 1.0, 1.0), frame=40),
     ),
     Preset(
         "spectral",
@@ -49,22 +59,20 @@ PRESETS = (
         "<var>v</var> = <var>r</var>(<var>K</var>)<var>e</var>, &nbsp; "
         "<var>K</var> = <var>JMJ</var><sup>T</sup> = <var>K</var><sup>T</sup> "
         "&nbsp;⟹&nbsp; <var>Kr</var>(<var>K</var>) symmetric",
-        State(
-            claim="spectral", law="leaky", leak=0.1, imbalance=2.0, seed=12, scale=0.3, frame=180
-        ),
+        findings.straight,
+        State(law="leaky", leak=0.1, imbalance=2.0, seed=12, scale=0.3, frame=180),
     ),
     Preset(
         "helps",
         "Same turn, Q below zero",
         "One column starts where the map is blue: averaged over both senses, a turn lands lower "
-        "than the straight step. "
-        "Here Q = −0.927, as in the paper.",
+        "than the straight step. The start is an example of the paper.",
         "½(<var>L</var><sub>+</sub> + <var>L</var><sub>−</sub>) − <var>L</var><sub>0</sub> = "
         "<var>η</var>²<var>Ω</var>²<b>Q</b>, &nbsp; "
         "<b>Q</b> = (‖<var>G</var>‖² − "
         "<var>e</var><sup>T</sup><var>H</var><sub><var>V</var></sub>)/2<var>N</var>",
+        findings.one_turn,
         State(
-            claim="helps",
             system="column",
             start=(1.0, 1.0, 8.0),
             target=(3.0, 4.0, 3.0),
@@ -77,14 +85,13 @@ PRESETS = (
         "hurts",
         "Same turn, Q above zero",
         "The same turn from the centre, where the map is orange: both senses together land higher "
-        "than the straight step. "
-        "Here Q = 0.0267; the turn is the same, the place is not.",
+        "than the straight step. The turn is the same, the place is not.",
         "½(<var>L</var><sub>+</sub> + <var>L</var><sub>−</sub>) − <var>L</var><sub>0</sub> = "
         "<var>η</var>²<var>Ω</var>²<b>Q</b>, &nbsp; "
         "<b>Q</b> = (‖<var>G</var>‖² − "
         "<var>e</var><sup>T</sup><var>H</var><sub><var>V</var></sub>)/2<var>N</var>",
+        findings.one_turn,
         State(
-            claim="hurts",
             system="column",
             start=(1.0, 1.0, 1.0),
             target=(5.0, 3.0, 2.0),
@@ -94,15 +101,14 @@ PRESETS = (
     ),
     Preset(
         "drift",
-        "Local gain, lost to drift",
-        "Turns are taken only where curvature allows, and by themselves they gain: even and "
-        "handedness are below zero. "
-        "But a turn needs room, which shortens steps, and it leads to other states: step and drift "
-        "together cost more than the turns gain.",
+        "Local gain, lost in the end",
+        "Turns are taken only where curvature allows them. A turn needs room, which shortens "
+        "steps, and leads to other states. The ledger says what each of these does to the final "
+        "loss: turns (even, handedness), steps and states (drift).",
         "<var>L</var><sup>NR</sup> − <var>L</var><sup>R</sup> = "
         "Σ<sub><var>t</var></sub> (<var>E</var> + <var>H</var> + <var>S</var> + <var>D</var>)",
+        findings.account,
         State(
-            claim="drift",
             depth=4,
             imbalance=4.0,
             leak=0.1,
@@ -123,7 +129,8 @@ PRESETS = (
         "right angles: the loop is symmetric, and learning follows a gradient.",
         "<var>ġ</var> = <var>J</var><sup>T</sup><var>e</var> &nbsp;⟹&nbsp; "
         "<var>ė</var> = −<var>Ke</var>, &nbsp; <var>K</var> = <var>K</var><sup>T</sup>",
-        State(claim="propagation", system="circuit", seed=180, frame=60),
+        findings.lines,
+        State(system="circuit", seed=180, frame=60),
     ),
     Preset(
         "coupled",
@@ -133,17 +140,18 @@ PRESETS = (
         "another metric, that of the output impedance, and does not turn.",
         "<var>ė</var> = −<var>KZ</var><sup>−1</sup><var>e</var>, &nbsp; "
         "real eigenvalues, &nbsp; <var>Z</var><sup>−1</sup><var>KZ</var><sup>−1</sup> symmetric",
-        State(claim="coupled", system="circuit", rule="coupled_learning", seed=180, frame=60),
+        findings.lines,
+        State(system="circuit", rule="coupled_learning", seed=180, frame=60),
     ),
     Preset(
         "alignment",
         "Feedback alignment can turn",
-        "The error travels back through another circuit, fixed and random. In most circuits "
-        "learning then only bends; in this one no straight line is left, and every residual turns "
-        "the same way.",
+        "The error travels back through another circuit, fixed and random. Then the loop need not be "
+        "symmetric: learning may bend, and where no straight line is left, every residual turns.",
         "<var>ė</var> = −<var>JJ</var><sub>0</sub><sup>T</sup><var>e</var>, &nbsp; "
         "<var>J</var><sub>0</sub> ≠ <var>J</var>: &nbsp; eigenvalues may be complex",
-        State(claim="alignment", system="circuit", rule="feedback_alignment", seed=180, frame=60),
+        findings.lines,
+        State(system="circuit", rule="feedback_alignment", seed=180, frame=60),
     ),
     Preset(
         "critical",
@@ -158,7 +166,14 @@ PRESETS = (
         "<var>a</var>(<var>φ</var>) ≤ <var>a</var>(<var>φ</var>*) = "
         "√(<var>λ</var><sub>1</sub><var>λ</var><sub>2</sub>), &nbsp; "
         "<var>a</var>(0) = <var>λ</var><sub>2</sub>",
-        State(claim="critical", system="held", imbalance=2.0, frame=72),
+        findings.meeting,
+        State(system="held", imbalance=2.0, frame=72),
     ),
 )
 BY_NAME = {preset.name: preset for preset in PRESETS}
+
+
+def found(state: State, seen: Any) -> str:
+    """What is found where a state is that of a preset, and nothing elsewhere."""
+    shown = [one for one in PRESETS if one.state.still() == state.still()]
+    return shown[0].finding(seen) if shown else ""

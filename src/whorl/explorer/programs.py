@@ -2,9 +2,9 @@
 
 Three things would make a program each: the depth, the law behind the turn, and the policy with its
 gate. Here all three are data. A shallower network is filled up to `MAX_DEPTH` with layers that pass
-every flow on and cannot move: columns with a single entry. A law and a policy are chosen among the
-library's own by a number. What is left is one program per width, and one more for each law, policy or
-gate of another package.
+every flow on and cannot move: columns with a single entry. A law and a policy are chosen by a
+number among those that whorl registers. What is left is one program per width, and one more for
+each law, policy or gate of another package.
 """
 
 from typing import Any
@@ -18,81 +18,72 @@ from jaxtyping import Array, Bool, Float, Int
 from whorl.curvature import Curvature, curvature
 from whorl.explorer import system
 from whorl.explorer.state import MAX_DEPTH, State
-from whorl.feedback import Direct, Leaky, Repair, Rotational, SpectralLaw, leaky, repair, rotational
+from whorl.feedback import Rotational, SpectralLaw, rotational
 from whorl.learning.ledger import Terms
-from whorl.learning.policy import Adaptive, Decision, Gate, Native, Policy, StepMatched, View
+from whorl.learning.policy import Decision, Policy, View, native
 from whorl.learning.trajectory import begin, run
-from whorl.registry import gates, laws, policies
+from whorl.registry import Entry, gates, laws, policies
 from whorl.response import Matrix, Response, response
 from whorl.system import System
 from whorl.systems.graph import Graph
 from whorl.systems.layered import Network
 
-LAWS = (Direct, Repair, Leaky)
-POLICIES: dict[str, type[Policy]] = {
-    "native": Native,
-    "step_matched": StepMatched,
-    "adaptive": Adaptive,
-}
-GATES: dict[str, Gate] = {
-    name: gates.get(name).factory for name in ("curvature", "always", "never")
-}
-TOGETHER = [(policy, gate) for policy in POLICIES for gate in GATES]
-
 
 class AnyLaw(SpectralLaw):
-    """The direct, the repair or the leaky law, by number."""
+    """One of several spectral laws, by number."""
 
     number: Int[Array, ""]
-    leak: SpectralLaw
+    choices: tuple[SpectralLaw, ...]
 
     def weight(self, eigenvalues: Float[Array, "n"]) -> Float[Array, "n"]:
-        return jnp.stack([law.weight(eigenvalues) for law in self._laws()])[self.number]
+        return jnp.stack([law.weight(eigenvalues) for law in self.choices])[self.number]
 
     def matrix(self, response: Response) -> Matrix:
-        return jnp.stack([law.matrix(response) for law in self._laws()])[self.number]
-
-    def _laws(self) -> tuple[SpectralLaw, ...]:
-        return Direct(), repair(), self.leak
+        return jnp.stack([law.matrix(response) for law in self.choices])[self.number]
 
 
 class AnyPolicy(Policy):
-    """One of the library's policies behind one of its gates, or of some others, by number."""
+    """One of several policies, by number."""
 
     number: Int[Array, ""]
-    others: tuple[Policy, ...]
+    choices: tuple[Policy, ...]
 
     def decide(self, view: View) -> Decision:
-        kinds = [
-            POLICIES[kind](self.scale, self.omega, GATES[gate], self.law) for kind, gate in TOGETHER
-        ]
-        choices = [kind.decide(view) for kind in (*kinds, *self.others)]
+        made = [policy.decide(view) for policy in self.choices]
         return Decision(
-            jnp.stack([one.step for one in choices])[self.number],
-            jnp.stack([one.amount for one in choices])[self.number],
+            jnp.stack([one.step for one in made])[self.number],
+            jnp.stack([one.amount for one in made])[self.number],
         )
+
+
+def _ours(entry: Entry) -> bool:
+    """Whether an entry is compiled into the program that all settings share."""
+    return entry.source.startswith("whorl.")
 
 
 def law(state: State) -> Rotational:
-    """The law of `state`, one of the library's own with its kind as data.
+    """The law of `state`, with whorl's own spectral laws as data.
 
-    A spectral law is one that does not turn.
+    A spectral law is shown as one that turns by nothing.
     """
-    made = system.law(state)
-    whole = made if isinstance(made, Rotational) else rotational(1.0, 0.0, base=_spectral(made))
-    if type(whole.base) not in LAWS:
-        return whole
-    damped = whole.base if isinstance(whole.base, Leaky) else leaky(1.0)
-    number = jnp.asarray(LAWS.index(type(whole.base)))
-    return eqx.tree_at(lambda one: one.base, whole, AnyLaw(number, damped))
-
-
-def _spectral(made: Any) -> SpectralLaw:
-    if not isinstance(made, SpectralLaw):
+    whole, name = system.law(state), system.acting(state)
+    if isinstance(whole, SpectralLaw):
+        whole = rotational(1.0, 0.0, base=whole)
+    if not isinstance(whole, Rotational):
         raise ValueError(
-            f"law must be spectral or rotational to be shown here, but it is {type(made).__name__}"
+            f"law must be spectral or rotational to be shown here, but it is {type(whole).__name__}"
         )
-    return made
+    if not _ours(laws.get(name)):
+        return whole
+    given = state.settings | {"leak": state.leak or 1.0}
+    made = {
+        entry.name: entry.make(**entry.takes(given))
+        for entry in laws.entries(where="explorer")
+        if _ours(entry) and not system.turns_through(entry)
+    }
+    made = {key: one for key, one in made.items() if isinstance(one, SpectralLaw)}
+    number = jnp.asarray(list(made).index(name))
+    return eqx.tree_at(lambda one: one.base, whole, AnyLaw(number, tuple(made.values())))
 
 
 def turning(state: State) -> tuple[str, ...]:
@@ -102,24 +93,29 @@ def turning(state: State) -> tuple[str, ...]:
 
 def policy(state: State) -> tuple[AnyPolicy, list[int]]:
     """A policy with the settings of `state`, and the number in it of each that is shown."""
-    behind, omega = law(state), state.omega if state.turns else 0.0
-    others: dict[tuple[str, str], Policy] = {}
-    for name in turning(state):
-        if (name, state.gate) not in TOGETHER:
-            chosen = policies.get(name)
-            given = chosen.takes(state.settings | {"omega": omega})
-            others[name, state.gate] = chosen.make(**given, law=behind)
-    every = [*TOGETHER, *others]
-    numbers = [every.index((name, state.gate)) for name in turning(state)]
-    numbered = (GATES["never"], behind, jnp.asarray(0), tuple(others.values()))
-    return AnyPolicy(jnp.asarray(state.scale), jnp.asarray(omega), *numbered), numbers
+    behind = law(state)
+    settings = state.settings | {"omega": state.omega if state.turns else 0.0}
+    every = [
+        (one.name, gate.name)
+        for one in policies.entries(where="explorer")
+        for gate in gates.entries(where="explorer")
+        if _ours(one) and _ours(gate) and "gate" in one.defaults
+    ]
+    shown = [(name, state.gate) for name in turning(state)]
+    every = list(dict.fromkeys([*every, *shown]))
+    choices = []
+    for name, gate in every:
+        entry = policies.get(name)
+        choices.append(entry.make(**entry.takes(settings | {"gate": gate}), law=behind))
+    still = native(state.scale, law=behind)
+    made = AnyPolicy(still.scale, still.omega, still.gate, behind, jnp.asarray(0), tuple(choices))
+    return made, [every.index(one) for one in shown]
 
 
-def own(state: State) -> tuple[str, ...]:
-    """What makes a program of its own: the names that the one for all others does not know."""
-    law_known = laws.get(state.law).source == "whorl.feedback"
-    known = state.policy in POLICIES and state.gate in GATES
-    return (*([] if law_known else [state.law]), *([] if known else [state.policy, state.gate]))
+def own(state: State) -> bool:
+    """Whether something of another package has a say, which makes a program of its own."""
+    chosen = (laws.get(state.law), policies.get(state.policy), gates.get(state.gate))
+    return not all(map(_ours, chosen))
 
 
 class Given(eqx.Module):
@@ -151,17 +147,15 @@ def unpadded(layers: Any, depth: int) -> list[np.ndarray]:
 
 
 class Paths(eqx.Module):
-    """Runs from one start, under the step-matched, the adaptive and any other policy, and the path
-    of the one that is looked at.
-    """
+    """Runs of several policies from one start, and the path of the one that is looked at."""
 
     made: Int[Array, "runs"]
     start: Float[Array, ""]
     losses: tuple[Float[Array, "runs updates"], ...]  # of the guided and of the native learner
     terms: Terms
     amount: Float[Array, "updates"]
-    layers: tuple[Float[Array, "moments rows columns"], ...]
-    flows: tuple[Float[Array, "moments one width"], ...]  # of the watched sample
+    layers: tuple[Float[Array, "moments _rows _columns"], ...]
+    flows: tuple[Float[Array, "moments one _width"], ...]  # of the watched sample
     loops: Float[Array, "moments n n"]
     native: Float[Array, "moments one 3"]  # what the native learner makes of it
 
@@ -213,9 +207,7 @@ def _stayed(frames: Array, made: Array) -> Array:
 def _seen(
     net: Network | Graph, inputs: Array, behind: Rotational
 ) -> tuple[tuple[Array, ...], Array]:
-    """The flows of one sample, layer by layer or of every edge of a graph, and the loop the law
-    closes around it in zero-sum coordinates.
-    """
+    """The flows of one sample, by layer or by edge, and the loop in zero-sum coordinates."""
     seen = response(net, inputs)
     flows = (
         (inputs, net.flows(inputs), seen.predictions)
@@ -235,9 +227,7 @@ def curved(net: System, inputs: Array, targets: Array, behind: Rotational) -> Cu
 def coefficients(
     net: System, inputs: Array, targets: Array, behind: Rotational, column: Array, points: Array
 ) -> Float[Array, "points"]:
-    """The coefficient Q of a turn that the first sample drives, with one column of the last block
-    at each of `points`.
-    """
+    """The coefficient Q of a turn that the first sample drives, with a column at each point."""
     *others, last = net.blocks
 
     def one(point: Array) -> Array:

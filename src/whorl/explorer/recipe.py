@@ -1,8 +1,6 @@
-"""The Python that remakes a state: what a reader of the page takes home.
+"""The Python that remakes a state: a script of checked numbers and words of a list."""
 
-Only checked numbers and words of a list are written.
-"""
-
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,8 +8,8 @@ import numpy as np
 
 from whorl.explorer import wires
 from whorl.explorer.state import MAX_EPOCHS, SAMPLES, State
-from whorl.explorer.system import looped, widths
-from whorl.registry import Entry, Registry, laws, policies
+from whorl.explorer.system import acting, looped, turns_through, widths
+from whorl.registry import Entry, Registry, laws, policies, rules
 
 HEAD = '''"""Remakes what the explorer of whorl showed."""
 
@@ -84,10 +82,9 @@ def _rules(state: State) -> str:
 
 
 def _law(state: State) -> str:
-    through = f"wh.leaky({state.leak!r})" if state.leak > 0 else "wh.repair()"
-    if state.law == "rotational":
-        return _made(laws, state.law, state.settings, base=through)
-    base = through if state.law == "leaky" else _made(laws, state.law, state.settings)
+    base = _made(laws, acting(state), state.settings)
+    if turns_through(laws.get(state.law)):
+        return _made(laws, state.law, state.settings, base=base)
     if state.turns:
         return base
     turned = f"wh.rotational(alpha=1.0, omega=0.0, base={base})"
@@ -95,12 +92,18 @@ def _law(state: State) -> str:
 
 
 def _made(among: Registry[Entry], name: str, settings: Mapping[str, Any], **objects: str) -> str:
-    """What makes an entry: whorl's own by its function, another package's through the registry."""
+    """What makes an entry: a public function of whorl, or anything else through the registry.
+
+    The function has arguments, the registry has parameters, and their names may differ.
+    """
     entry = among.get(name)
-    given = {key: repr(value) for key, value in entry.takes(settings).items()} | objects
-    text = ", ".join(f"{key}={value}" for key, value in given.items())
-    if entry.source.startswith("whorl."):
-        return f"wh.{name}({text})"
+    called = getattr(entry.factory, "__name__", "")
+    public = getattr(sys.modules["whorl"], called, None) is entry.factory
+    names = {one.name: one.argument or one.name for one in entry.parameters} if public else {}
+    given = {names.get(key, key): repr(value) for key, value in entry.takes(settings).items()}
+    text = ", ".join(f"{key}={value}" for key, value in (given | objects).items())
+    if public:
+        return f"wh.{called}({text})"
     return f"wh.registry.{among.group.partition('.')[2]}.get({name!r}).make({text})"
 
 
@@ -147,12 +150,12 @@ print(wh.certify(wh.closed_loop(K, wh.critical())))
 
 def _circuit(state: State) -> str:
     circuit = wires.drawn(state.seed)
-    seed = f"seed={state.seed}" if state.rule == "feedback_alignment" else ""
+    rule = _made(rules, state.rule, state.settings)
     return f"""edges = {np.asarray(circuit.edges).tolist()!r}
 conductances = {np.asarray(circuit.conductances).tolist()!r}
 circuit = wh.Circuit(
     edges, conductances, sources={list(circuit.sources)!r}, outputs={list(circuit.sinks)!r},
     drive="currents", read="currents",
 )
-print(wh.certify(wh.closed_loop(circuit, [[1.0]], wh.{state.rule}({seed}))))
+print(wh.certify(wh.closed_loop(circuit, [[1.0]], {rule})))
 """

@@ -1,33 +1,39 @@
-"""The explorer's server: a page, four portions of figures, two downloads, one upload.
+"""The server of the page: the page itself, four portions of figures, and two downloads.
 
-Nothing is stored and nothing is executed.
-
-It answers only to hosts it was told to trust, so that no other site can reach it through a
-visitor's browser; requests that come from another origin are refused. The page loads nothing from
-elsewhere, and its content policy says so to the browser.
+It is a tool of one person on one machine. It stores nothing and executes nothing that it is sent.
+It answers only to the hosts that it was told to trust, so that no other site can reach it through
+the browser, and refuses requests that come from another origin. Every request is a GET: settings
+travel in the address. The page loads nothing from elsewhere, and its content policy says so.
 """
 
+import contextlib
 import functools
+import socket
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import plotly
 from flask import Flask, Response, abort, jsonify, request
-from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
+from werkzeug.exceptions import HTTPException
+from werkzeug.serving import WSGIRequestHandler, make_server
 
-from whorl.explorer import gallery, many, page, programs, recipe, tables, views, wire
-from whorl.explorer.listening import Listening
+from whorl.explorer import gallery, page, recipe
 from whorl.explorer.presets import PRESETS
 from whorl.explorer.state import MAX_DEPTH, State, from_query
 from whorl.explorer.style import THEMES
-from whorl.explorer.work import FILE, BusyError, Work
+from whorl.explorer.work import BusyError, Task, Work
 
-UPLOAD_LIMIT = 16 * 2**20
+# Plotly looks for pandas in whatever it is given. It fails while another thread, such as a view of
+# another package, is half through importing it; so it is imported before there are any threads.
+with contextlib.suppress(ImportError):
+    import pandas  # noqa: F401
+
+BODY_LIMIT = 2**14  # bytes that a request may carry; the page sends none
+PATIENCE = 60  # seconds that a connection may stand still
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: "
@@ -35,65 +41,58 @@ POLICY = (
     "font-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'self' "
     "http://localhost:* http://127.0.0.1:*"
 )
-WORDS = ("words",)  # no program at all
+KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
 def application(*, trusted: Sequence[str] = (), work: Work | None = None) -> Flask:
-    """The page as a WSGI application, for any server."""
+    """The page as a WSGI application.
+
+    Args:
+        trusted: Host names besides this machine's own under which it answers.
+        work: Who computes; a new one if left out.
+
+    Returns:
+        The application.
+    """
     app = Flask("whorl.explorer", static_folder=None)
-    app.config.update(
-        TRUSTED_HOSTS=[*LOOPBACK, *trusted], MAX_CONTENT_LENGTH=UPLOAD_LIMIT, MAX_FORM_PARTS=4
-    )
-    lanes = work or Work()
-    lanes.mark(WORDS)
-    app.extensions["whorl"] = lanes
+    app.config.update(TRUSTED_HOSTS=[*LOOPBACK, *trusted], MAX_CONTENT_LENGTH=BODY_LIMIT)
+    work = work or Work()
+    app.extensions["whorl"] = work
     app.before_request(_same_origin)
     app.after_request(_sealed)
-    app.add_url_rule(
-        "/",
-        "page",
-        lambda: Response(page.html(request.query_string.decode()), mimetype="text/html"),
-    )
-    app.add_url_rule("/status", "status", lambda: jsonify(lanes.warming.report()))
+    app.add_url_rule("/", "page", _page)
+    app.add_url_rule("/status", "status", lambda: jsonify(work.report()))
     app.add_url_rule("/assets/<name>", "asset", _asset)
+    portions = ", ".join(gallery.PORTIONS)
     app.add_url_rule(
-        "/<any(paths, picture, instant, family):portion>/<theme>",
-        "portion",
-        functools.partial(_portion, lanes),
+        f"/<any({portions}):portion>/<theme>", "portion", functools.partial(_portion, work)
     )
     app.add_url_rule("/state.<any(json, py):kind>", "download", _download)
-    app.add_url_rule(
-        "/upload/<theme>", "upload", functools.partial(_upload, lanes), methods=["POST"]
-    )
-    app.register_error_handler(ValueError, lambda refusal: (jsonify(error=str(refusal)), 400))
-    app.register_error_handler(
-        BusyError,
-        lambda refusal: (jsonify(error=str(refusal), busy=True), 503, {"Retry-After": "1"}),
-    )
-    app.register_error_handler(HTTPException, _http)
+    app.register_error_handler(Exception, _refused)
     return app
 
 
-def _http(error: HTTPException) -> tuple[Response, int]:
-    if isinstance(error, RequestEntityTooLarge):
-        return jsonify(
-            error=f"the file must be at most {UPLOAD_LIMIT // 2**20} MB, but it is larger"
-        ), 413
-    return jsonify(error=error.description or "refused"), error.code or 500
+def _refused(error: Exception) -> tuple[Response, int]:
+    """Answer every failure in one sentence: the page would wait for ever for one without."""
+    if isinstance(error, HTTPException):
+        return jsonify(error=error.description or "refused"), error.code or 500
+    if isinstance(error, ValueError):
+        return jsonify(error=str(error)), 400
+    if isinstance(error, BusyError):
+        return jsonify(error=str(error), busy=True), 503
+    said = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    return jsonify(error=f"This picture cannot be computed ({said})."), 500
 
 
 def _same_origin() -> None:
-    """Only the explorer's own page asks.
+    """Refuse requests of other sites.
 
-    The page itself may be come to from anywhere, by a link or in a notebook's frame.
-
-    Another port of this machine is another origin although it is the same site, and a page without
-    an origin is nobody's.
+    Only the page itself may be opened from anywhere, by a link or in a notebook's frame. Another
+    port of this machine is another origin although it is the same site, and a page without an
+    origin belongs to nobody.
     """
-    origin, site = (
-        request.headers.get("Origin"),
-        request.headers.get("Sec-Fetch-Site", "same-origin"),
-    )
+    origin = request.headers.get("Origin")
+    site = request.headers.get("Sec-Fetch-Site", "same-origin")
     foreign = origin is not None and urlsplit(origin).netloc != request.host
     if foreign or (site not in ("same-origin", "none") and request.endpoint != "page"):
         abort(
@@ -105,9 +104,8 @@ def _same_origin() -> None:
 def _sealed(response: Response) -> Response:
     response.headers["Content-Security-Policy"] = POLICY
     response.headers["X-Content-Type-Options"] = "nosniff"
-    response.headers["Referrer-Policy"] = (
-        "same-origin"  # with none at all, browsers also hide the origin from the page's own server
-    )
+    # With no referrer at all, browsers also hide the origin from the page's own server.
+    response.headers["Referrer-Policy"] = "same-origin"
     response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
     if request.endpoint != "asset":
         response.headers["Cache-Control"] = "no-store"
@@ -116,54 +114,31 @@ def _sealed(response: Response) -> Response:
 
 @functools.cache
 def _files() -> dict[str, Path]:
-    """The only files that are served.
-
-    The page's own, and Plotly's script from where Plotly is installed.
-    """
+    """The only files that are served: the page's own, and Plotly's script."""
     own = Path(str(resources.files("whorl.explorer") / "assets"))
-    files = {path.name: path for path in own.iterdir() if path.suffix in (".css", ".js", ".svg")}
-    return files | {
-        "plotly.min.js": Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
-    }
+    files = {path.name: path for path in own.iterdir() if path.suffix in KINDS}
+    script = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
+    return files | {script.name: script}
 
 
 def _asset(name: str) -> Response:
     if name not in _files():
         abort(404, "the page must ask for its own files, but this is none of them")
-    kinds = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-    kept = "public, max-age=86400" if name == "plotly.min.js" else "no-cache"
-    return Response(
-        _files()[name].read_bytes(),
-        mimetype=kinds[_files()[name].suffix],
-        headers={"Cache-Control": kept},
-    )
+    path = _files()[name]
+    age = "public, max-age=86400" if name == "plotly.min.js" else "no-cache"
+    return Response(path.read_bytes(), mimetype=KINDS[path.suffix], headers={"Cache-Control": age})
 
 
-def program(portion: str, state: State) -> tuple[Any, ...]:
-    """What decides which compiled program a portion needs."""
-    if portion == "family":
-        return WORDS if many.reason(state) else (portion, state.depth, state.policy, state.gate)
-    kind = "moment" if portion == "instant" else "run"
-    odd = state.system if state.system in ("graph", *views.ELSEWHERE) else ""
-    return kind, state.hidden, odd, *programs.own(state)
+def _page() -> Response:
+    return Response(page.html(request.query_string.decode()), mimetype="text/html")
 
 
-def _portion(lanes: Work, portion: str, theme: str) -> Response:
+def _portion(work: Work, portion: str, theme: str) -> Response:
     if theme not in THEMES:
         raise ValueError(f"theme must be one of {', '.join(THEMES)}, but it is {theme[:20]!r}")
     state = from_query(request.query_string.decode())
-    answer = lanes.do(
-        program(portion, state),
-        lambda: wire.encoded(gallery.PORTIONS[portion](state, THEMES[theme])),
-        key=(portion, theme, state),
-        client=_client(),
-    )
+    answer = work.do(portion, lambda: gallery.encoded(portion, state, THEMES[theme]))
     return Response(answer, mimetype="application/json")
-
-
-def _client() -> tuple[str, str]:
-    """Whose turn this is: an address, and a page open there, which says a word of its own."""
-    return request.remote_addr or "", request.headers.get("X-Visitor", "")[:40]
 
 
 def _download(kind: str) -> Response:
@@ -173,71 +148,52 @@ def _download(kind: str) -> Response:
         if kind == "json"
         else (recipe.python(state), "text/x-python")
     )
-    return Response(
-        text,
-        mimetype=mime,
-        headers={"Content-Disposition": f'attachment; filename="whorl-state.{kind}"'},
-    )
+    name = f'attachment; filename="whorl-state.{kind}"'
+    return Response(text, mimetype=mime, headers={"Content-Disposition": name})
 
 
-def _upload(lanes: Work, theme: str) -> Response:
-    given = request.files.get("file")
-    if given is None or theme not in THEMES:
-        raise ValueError("the upload must hold one file, but it holds none")
-    # What was sent lies on the disk until its turn comes.
-    answer = lanes.do(
-        FILE,
-        lambda: tables.look(given.filename or "", given.read(), THEMES[theme]),
-        client=_client(),
-    )
-    if isinstance(answer, State):
-        return jsonify(address=answer.to_query())
-    return Response(wire.encoded(answer), mimetype="application/json")
+def _task(portion: str, state: State) -> Task:
+    return portion, lambda: gallery.PORTIONS[portion](state)
 
 
-def warm(lanes: Work, *, alone: bool = False) -> threading.Thread:
-    """Compile what the page needs.
+def presets_first() -> list[Task]:
+    """What every preset shows, and the family of the first."""
+    portions = ("paths", "picture", "instant")
+    shown = [_task(portion, one.state) for portion in portions for one in PRESETS]
+    return [*shown, _task("family", PRESETS[0].state)]
 
-    Where it is `alone` in its process, also other widths, the graph and the families of every
-    depth, in the background.
-    """
+
+def others() -> list[Task]:
+    """What has a program of its own: other widths, the graph, and families of other depths."""
     opening = PRESETS[0].state
-    needed = [
-        (preset.state, portion) for portion in ("paths", "picture", "instant") for preset in PRESETS
-    ] + [(opening, "family")]
-    others = [replace(opening, width=width) for width in (4, 5, 6, 2)]
-    rest = [
-        (state, portion)
-        for state in (*others, replace(opening, system="graph"))
-        for portion in ("paths", "instant")
-    ] + [
-        (replace(opening, depth=depth, policy=policy, gate=gate), "family")
-        for gate in ("curvature", "always")
-        for policy in ("adaptive", "step_matched")
-        for depth in (4, 3, 2, 6, 1, 5)
-        if depth <= MAX_DEPTH
-    ]
-    wanted = needed + (rest if alone else [])
-    # Each preset is computed once even where its program is warm already: the library keeps small
-    # programs of its own.
-    jobs = [
-        (
-            portion,
-            ("preset", number) if number < len(needed) else program(portion, state),
-            functools.partial(_warmed, lanes, portion, state),
-        )
-        for number, (state, portion) in enumerate(wanted)
-    ]
-    return lanes.warm(jobs, len(needed), alone=alone)
+    states = [replace(opening, width=width) for width in (4, 5, 6, 2)]
+    states.append(replace(opening, system="graph"))
+    runs = [_task(portion, state) for state in states for portion in ("paths", "instant")]
+    depths = (replace(opening, depth=depth) for depth in range(1, MAX_DEPTH + 1))
+    return runs + [_task("family", state) for state in depths]
 
 
-def _warmed(lanes: Work, portion: str, state: State) -> None:
-    gallery.PORTIONS[portion](state)
-    lanes.mark(program(portion, state))
+class _Handler(WSGIRequestHandler):
+    """A connection that may not stand still for long, and of which nothing is logged."""
+
+    timeout = PATIENCE
+
+    def log(self, *given: object, **named: object) -> None:
+        """Say nothing."""
 
 
 class Server:
-    """The page on a port, in a thread of its own."""
+    """The page on a port, in a thread of its own.
+
+    Args:
+        host: The address to listen at.
+        port: The port, or 0 for any free one.
+        trusted: Host names besides this machine's own under which it answers.
+        alone: Whether nothing else uses this process, so that it may compile programs ahead.
+
+    Raises:
+        OSError: If the port is taken.
+    """
 
     def __init__(
         self,
@@ -248,28 +204,36 @@ class Server:
         alone: bool = False,
     ) -> None:
         self.app: Flask = application(trusted=trusted)
-        self._server = Listening(host, port, self.app)
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        try:  # werkzeug would print, and end the process
+            listener = socket.create_server((host, port), family=family)
+        except OSError as wrong:
+            raise OSError(wrong.errno, wrong.strerror or str(wrong), f"{host}:{port}") from wrong
+        with listener:
+            self._server = make_server(
+                host, port, self.app, True, request_handler=_Handler, fd=listener.fileno()
+            )
         shown = f"[{host}]" if ":" in host else host
         self.address: str = f"http://{shown}:{self._server.port}/"
         self._alone = alone
-        self._thread: threading.Thread | None = None
+        self._ended = threading.Event()
 
     def start(self) -> "Server":
         """Serve and warm up in the background."""
-        self._thread = threading.Thread(
+        threading.Thread(
             target=self._server.serve_forever, name="whorl-explorer", daemon=True
-        )
-        self._thread.start()
-        warm(self.app.extensions["whorl"], alone=self._alone)
+        ).start()
+        self.app.extensions["whorl"].warm(presets_first(), others() if self._alone else [])
         return self
 
     def wait(self) -> None:
         """Serve until interrupted."""
-        while self._thread is not None and self._thread.is_alive():
-            self._thread.join(1.0)
+        while not self._ended.wait(1.0):
+            pass
 
     def stop(self) -> None:
-        """Begin nothing more, finish what is being computed, and let go of the port."""
+        """Begin nothing more, finish what is being computed, and close the port."""
         self.app.extensions["whorl"].close()
         self._server.shutdown()
         self._server.server_close()
+        self._ended.set()

@@ -1,10 +1,10 @@
 """What the page shows, as one frozen value: to and from the address, JSON, and nothing else.
 
 A state is data: numbers inside limits, words from a list, three shares. Whatever comes from an
-address or a file passes through `from_query` or `from_json`, and a refusal reads like every other
-of the library: *argument* must *rule*, but *value*. The limits are also what keeps one visitor from
-asking for more work than a moment's. Laws, policies and gates are those of the registry; what they
-bring along of parameters is kept in `more`.
+address passes through `from_query`, and a refusal reads like every other of the library:
+*argument* must *rule*, but *value*. The limits also bound what one change can ask for. Laws,
+policies, gates and rules are those of the registry, with their numbers; numbers for which the page
+has no setting of its own are kept in `more`.
 """
 
 import json
@@ -17,45 +17,19 @@ from urllib.parse import parse_qsl, urlencode
 
 from whorl.feedback import ALPHA, LEAK, OMEGA
 from whorl.learning.policy import SCALE
-from whorl.registry import Entry, Number, Registry, gates, laws, policies
+from whorl.registry import Entry, Number, Registry, gates, laws, policies, rules
 
 MAX_DEPTH = 6
 MAX_EPOCHS = 30
 SAMPLES = 6
 NETWORKS = 300
+LONGEST = 2000  # letters of an address
 Shares = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
-class Whole:
-    """A whole number from `low` to `high`."""
-
-    label: str
-    low: int
-    high: int
-    note: str = ""
-
-    def checked(self, name: str, value: Any) -> int:
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, int)
-            or not self.low <= value <= self.high
-        ):
-            raise ValueError(
-                f"{name} must be a whole number from {self.low} to {self.high}, but it is {value!r}"
-            )
-        return value
-
-    def read(self, name: str, text: str) -> int:
-        return self.checked(name, int(text) if re.fullmatch(r"-?[0-9]{1,9}", text) else text)
-
-    def write(self, value: int) -> str:
-        return str(value)
-
-
-@dataclass(frozen=True)
-class Real:
-    """A real number from `low` to `high`; `step` is how finely the page moves it."""
+class Range:
+    """A number from `low` to `high`, which the page moves by `step`; whole ones by one."""
 
     label: str
     low: float
@@ -63,18 +37,24 @@ class Real:
     step: float
     note: str = ""
 
+    @property
+    def whole(self) -> bool:
+        """Whether only whole numbers will do."""
+        return isinstance(self.step, int)
+
     def checked(self, name: str, value: Any) -> float:
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, int | float)
-            or not self.low <= value <= self.high
-        ):
+        kind = int if self.whole else int | float
+        right = isinstance(value, kind) and not isinstance(value, bool)
+        if not right or not self.low <= value <= self.high:
             raise ValueError(
-                f"{name} must be a number from {self.low:g} to {self.high:g}, but it is {value!r}"
+                f"{name} must be a {'whole ' * self.whole}number from {self.low:g} to "
+                f"{self.high:g}, but it is {value!r}"
             )
-        return float(value)
+        return value if self.whole else float(value)
 
     def read(self, name: str, text: str) -> float:
+        if self.whole:
+            return self.checked(name, int(text) if re.fullmatch(r"-?[0-9]{1,9}", text) else text)
         return self.checked(name, _number(text))
 
     def write(self, value: float) -> str:
@@ -140,16 +120,39 @@ class Parts:
         return ",".join(map(_decimal, value))
 
 
-Kind = Whole | Real | Choice | Parts
+Kind = Range | Choice | Parts
 
 
 def _setting(default: Any, kind: Kind) -> Any:
     return field(default=default, metadata={"kind": kind})
 
 
-def _slider(one: Number, note: str = "") -> Real:
+def _slider(one: Number, note: str = "") -> Range:
     low, high, step = one.slider or (one.low, one.high, (one.high - one.low) / 100)
-    return Real(one.label or one.name, low, high, step, note or one.help)
+    return Range(one.label or one.name.capitalize(), low, high, step, note or one.help)
+
+
+SYSTEMS = (
+    ("family", "random network"),
+    ("graph", "looped graph"),
+    ("column", "one column"),
+    ("rps", "rock–paper–…"),
+    ("circuit", "circuit"),
+    ("held", "held network"),
+)
+TURNS = (
+    ("fair", "fair coin"),
+    ("plus", "always +"),
+    ("minus", "always −"),
+    ("alternating", "alternating"),
+)
+LEARNS = (("all", "all samples"), ("one", "watched only"))
+IMBALANCE = "β, how unequal the routes start: columns are softmax(β × normal numbers); 0: all alike"
+FLOOR = "f, the share of each column that is spread evenly: p = (1 − f) softmax + f/width"
+SEED = "of columns, data, order and fair turns; the same seed gives the same run"
+RULE = "how the circuit turns residuals into motion of its conductances"
+PARTS = "three positive parts, of which only the proportions count, such as"
+STEP = "s: the step is s over the range of the score, so that no share moves by more"
 
 
 @dataclass(frozen=True)
@@ -162,99 +165,26 @@ class State:
         'depth=4'
     """
 
-    claim: str = _setting(
-        "turn",
-        Choice(
-            "Claim",
-            (
-                ("turn", ""),
-                ("cycle", ""),
-                ("spectral", ""),
-                ("helps", ""),
-                ("hurts", ""),
-                ("drift", ""),
-                ("propagation", ""),
-                ("coupled", ""),
-                ("alignment", ""),
-                ("critical", ""),
-            ),
-            "which story is told; it changes no number",
-        ),
-    )
     system: str = _setting(
         "family",
         Choice(
-            "System",
-            (
-                ("family", "random network"),
-                ("graph", "looped graph"),
-                ("column", "one column"),
-                ("rps", "rock–paper–…"),
-                ("circuit", "circuit"),
-                ("held", "held network"),
-            ),
-            "what learns: ṗ = Q(p)s in every column; a held network stands still",
+            "System", SYSTEMS, "what learns: ṗ = Q(p)s in every column; a held network stands still"
         ),
     )
     depth: int = _setting(
-        3, Whole("Depth", 1, MAX_DEPTH, "L, the trainable layers: F = P⁽ᴸ⁾ ⋯ P⁽¹⁾x")
+        3, Range("Depth", 1, MAX_DEPTH, 1, "L, the trainable layers: F = P⁽ᴸ⁾ ⋯ P⁽¹⁾x")
     )
     width: int = _setting(
-        3, Whole("Width", 2, 6, "nodes of a hidden layer; inputs and outputs are three")
+        3, Range("Width", 2, 6, 1, "nodes of a hidden layer; inputs and outputs are three")
     )
-    imbalance: float = _setting(
-        1.0,
-        Real(
-            "Imbalance β",
-            0.0,
-            10.0,
-            0.1,
-            "β, how unequal the routes start: columns are softmax(β × normal numbers); 0: all"
-            " alike",
-        ),
-    )
-    floor: float = _setting(
-        0.1,
-        Real(
-            "Floor",
-            0.0,
-            0.9,
-            0.01,
-            "f, the share of each column that is spread evenly: p = (1 − f) softmax + f/width",
-        ),
-    )
-    seed: int = _setting(
-        15,
-        Whole(
-            "Seed",
-            0,
-            9999,
-            "of columns, data, order and fair turns; the same seed gives the same run",
-        ),
-    )
+    imbalance: float = _setting(1.0, Range("Imbalance β", 0.0, 10.0, 0.1, IMBALANCE))
+    floor: float = _setting(0.1, Range("Floor", 0.0, 0.9, 0.01, FLOOR))
+    seed: int = _setting(15, Range("Seed", 0, 9999, 1, SEED))
     start: Shares = _setting(  # noqa: RUF009
-        (1.0, 1.0, 8.0),
-        Parts(
-            "Start",
-            "p at the start: three positive parts, such as 1,1,8; only their proportions count",
-        ),
+        (1.0, 1.0, 8.0), Parts("Start", f"p at the start: {PARTS} 1,1,8")
     )
-    target: Shares = _setting(  # noqa: RUF009
-        (3.0, 4.0, 3.0),
-        Parts("Target", "y: three positive parts, such as 3,4,3; only their proportions count"),
-    )
-    rule: str = _setting(
-        "equilibrium_propagation",
-        Choice(
-            "Rule",
-            (
-                ("equilibrium_propagation", "equilibrium propagation"),
-                ("coupled_learning", "coupled learning"),
-                ("feedback_alignment", "feedback alignment"),
-            ),
-            "how the circuit turns residuals into motion of its conductances",
-        ),
-    )
+    target: Shares = _setting((3.0, 4.0, 3.0), Parts("Target", f"y: {PARTS} 3,4,3"))  # noqa: RUF009
+    rule: str = _setting("equilibrium_propagation", Choice("Rule", rules, RULE))
     law: str = _setting(
         "rotational",
         Choice("Law", laws, "the boundary law B: from the error e to the potential v = Be"),
@@ -268,39 +198,15 @@ class State:
     gate: str = _setting(
         "always", Choice("Gate", gates, "when a turn is taken: by curvature, where χ > 1")
     )
-    turn: str = _setting(
-        "plus",
-        Choice(
-            "Turn",
-            (
-                ("fair", "fair coin"),
-                ("plus", "always +"),
-                ("minus", "always −"),
-                ("alternating", "alternating"),
-            ),
-            "σ, the sense of each turn: +1 or −1",
-        ),
-    )
-    scale: float = _setting(
-        0.1,
-        _slider(
-            SCALE, "s: the step is s over the range of the score, so that no share moves by more"
-        ),
-    )
+    turn: str = _setting("plus", Choice("Turn", TURNS, "σ, the sense of each turn: +1 or −1"))
+    scale: float = _setting(0.1, _slider(SCALE, STEP))
     epochs: int = _setting(
-        30, Whole("Epochs", 1, MAX_EPOCHS, "passes over the six samples: six updates each")
+        30, Range("Epochs", 1, MAX_EPOCHS, 1, "passes over the six samples: six updates each")
     )
-    shown: str = _setting(
-        "one",
-        Choice(
-            "Learns",
-            (("all", "all samples"), ("one", "watched only")),
-            "whose errors drive the learning",
-        ),
-    )
-    sample: int = _setting(1, Whole("Watched", 1, SAMPLES, "the sample that the views follow"))
-    frame: int = _setting(0, Whole("Update", 0, SAMPLES * MAX_EPOCHS))
-    # what a law or a policy brings, by name and value, where it is not as by default
+    shown: str = _setting("one", Choice("Learns", LEARNS, "whose errors drive the learning"))
+    sample: int = _setting(1, Range("Watched", 1, SAMPLES, 1, "the sample that the views follow"))
+    frame: int = _setting(0, Range("Update", 0, SAMPLES * MAX_EPOCHS, 1))
+    # further numbers that entries take, by name and value, where they are not as by default
     more: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
@@ -331,28 +237,19 @@ class State:
 
     @property
     def hidden(self) -> int:
-        """The width of the hidden layers, or the nodes of a graph's ring; a single layer has none,
-        and counts as three wide.
-        """
+        """The width of the hidden layers, or the nodes of a graph's ring; 3 without either."""
         if self.system == "graph":
             return self.width + 1
         return self.width if self.depth > 1 and self.system in ("family", "held") else 3
 
     def still(self) -> "State":
-        """The same run, whatever moment of it is looked at and whatever is told about it."""
-        return replace(self, frame=0, claim=DEFAULTS["claim"])
+        """The same run, whatever moment of it is looked at."""
+        return replace(self, frame=0)
 
     def opening(self) -> "State":
-        """The same network before its first update.
-
-        What has no say in it is as on the opening page.
-        """
-        return State(
-            **{
-                name: getattr(self, name)
-                for name in ("system", "depth", "width", "imbalance", "floor", "seed", "start")
-            }
-        )
+        """The same network before its first update; other settings are as by default."""
+        names = ("system", "depth", "width", "imbalance", "floor", "seed", "start")
+        return State(**{name: getattr(self, name) for name in names})
 
     def to_query(self) -> str:
         """The address of this state: only what differs from the opening one."""
@@ -373,10 +270,11 @@ KINDS: dict[str, Kind] = {
     one.name: one.metadata["kind"] for one in fields(State) if "kind" in one.metadata
 }
 DEFAULTS: dict[str, Any] = {one.name: one.default for one in fields(State)}
+FORMER = ("claim",)  # settings of older links that changed no number
 
 
-def brought(*among: Registry[Entry]) -> dict[str, tuple[Real, float]]:
-    """The parameters that laws or policies of other packages bring, each with its default.
+def brought(*among: Registry[Entry]) -> dict[str, tuple[Range, float]]:
+    """The numbers that entries take and the page has no setting for, each with its default.
 
     One that is called like a setting of the page is that setting.
     """
@@ -390,33 +288,17 @@ def brought(*among: Registry[Entry]) -> dict[str, tuple[Real, float]]:
 
 def from_query(query: str) -> State:
     """The state an address names."""
-    if len(query) > 2000:
+    if len(query) > LONGEST:
         raise ValueError(
-            f"the address must be at most 2000 characters long, but it has {len(query)}"
+            f"the address must be at most {LONGEST} characters long, but it has {len(query)}"
         )
     pairs = parse_qsl(query.removeprefix("?"), keep_blank_values=True)
+    pairs = [(name, text) for name, text in pairs if name not in FORMER]
     names = [name for name, _ in pairs]
     kinds = {name: _kind("the address", name) for name in names}
     if twice := [name for name in kinds if names.count(name) > 1]:
         raise ValueError(f"the address must hold each setting once, but {twice[0]} is there twice")
-    return _made({name: kinds[name].read(name, text) for name, text in pairs})
-
-
-def from_json(text: str) -> State:
-    """The state a downloaded file holds."""
-    try:
-        given = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as broken:
-        raise ValueError(f"the file must be JSON, but it cannot be read: {broken}") from broken
-    if not isinstance(given, Mapping) or given.get("whorl") != "explorer":
-        raise ValueError(
-            'the file must hold a state of the explorer, "whorl": "explorer", but it does not'
-        )
-    kinds = {name: _kind("the file", name) for name in given if name != "whorl"}
-    return _made({name: kind.checked(name, given[name]) for name, kind in kinds.items()})
-
-
-def _made(values: dict[str, Any]) -> State:
+    values: dict[str, Any] = {name: kinds[name].read(name, text) for name, text in pairs}
     more = tuple((name, value) for name, value in values.items() if name not in KINDS)
     return State(**{name: values[name] for name in values.keys() & KINDS.keys()}, more=more)
 
@@ -425,8 +307,8 @@ def _kind(where: str, name: str) -> Kind:
     return KINDS[name] if name in KINDS else _offered(where, name)[0]
 
 
-def _offered(where: str, name: str) -> tuple[Real, float]:
-    offered = brought(laws, policies)
+def _offered(where: str, name: str) -> tuple[Range, float]:
+    offered = brought(laws, policies, rules)
     if name not in offered:
         raise ValueError(
             f"{where} must hold settings of the explorer only, but {name[:40]!r} is not one"
@@ -447,10 +329,9 @@ def _decimal(value: float) -> str:
 
 def _number(text: str) -> float | str:
     """A plain decimal number, or the text itself, to be refused by whoever asked."""
-    if (
-        not re.fullmatch(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?", text)
-        or len(text) > 40
-    ):
+    # The length comes first: it bounds the time that the pattern takes.
+    pattern = r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,3})?"
+    if len(text) > 40 or not re.fullmatch(pattern, text):
         return text
     value = float(text)
     return value if math.isfinite(value) else text

@@ -1,6 +1,4 @@
-"""How every view looks.
-
-One frame around a figure, and what a trace tells the page about time.
+"""How every view looks: one frame around a figure, and traces that tell the page about time.
 
 A trace that changes with the moment says so in its `meta`, and the page moves it without asking
 again: `at` holds one value per moment, `upto` values to be shown up to the moment, `bars` the
@@ -35,8 +33,7 @@ def figure(traces: list[dict[str, Any]], theme: Theme, **layout: Any) -> go.Figu
         "dragmode": False,
         "autosize": True,
     }
-    # Plotly looks at every property again; the tests do that once for all, and a slider need not
-    # wait for it.
+    # Plotly would look at every property again, while a slider waits; the tests do that.
     return go.Figure(traces, frame | layout, _validate=False)
 
 
@@ -53,79 +50,92 @@ def axis(theme: Theme, title: str = "", **more: Any) -> dict[str, Any]:
     return plain | {"fixedrange": True, "ticks": "outside", "tickcolor": theme.line} | more
 
 
-def message(text: str, theme: Theme, *, empty: bool = False) -> go.Figure:
-    """A view that has nothing to show, and says why; the page leaves it out where it is `empty`."""
-    note = {
-        "text": text,
-        "x": 0.5,
-        "y": 0.5,
-        "xref": "paper",
-        "yref": "paper",
-        "showarrow": False,
-        "font": {"size": 14, "color": theme.soft},
-    }
+def message(text: str, theme: Theme) -> go.Figure:
+    """A view that cannot be drawn, and says why."""
+    note = words(text, 0.5, 0.5, 14, theme.soft)
     hidden = {"visible": False, "fixedrange": True}
-    meta = {"empty": True} if empty else {}
-    return figure([], theme, annotations=[note], xaxis=hidden, yaxis=hidden, meta=meta)
+    return figure([], theme, annotations=[note], xaxis=hidden, yaxis=hidden)
 
 
 def caption(text: str, theme: Theme) -> dict[str, Any]:
     """A note above the plot, at the right; `CAPTIONED` leaves room for it and for a key."""
-    plain = {
-        "text": text,
-        "x": 1,
-        "y": 1,
-        "xref": "paper",
-        "yref": "paper",
-        "xanchor": "right",
-        "yanchor": "bottom",
-        "showarrow": False,
-    }
-    return plain | {"align": "right", "yshift": 3, "font": {"size": 14, "color": theme.ink}}
+    place = {"xanchor": "right", "yanchor": "bottom", "align": "right", "yshift": 3}
+    return words(text, 1, 1, 14, theme.ink) | place
 
 
 def foot(text: str, theme: Theme) -> dict[str, Any]:
     """A quiet line below the plot."""
-    plain = {
-        "text": text,
-        "x": 0,
-        "y": 0,
-        "xref": "paper",
-        "yref": "paper",
-        "xanchor": "left",
-        "yanchor": "top",
-        "showarrow": False,
-    }
-    return plain | {"font": {"size": 12, "color": theme.soft}, "yshift": -6}
+    place = {"xanchor": "left", "yanchor": "top", "yshift": -6}
+    return words(text, 0, 0, 12, theme.soft) | place
 
 
 def key(theme: Theme, *entries: tuple[str, str], captioned: bool = False) -> dict[str, Any]:
     """What the colours mean, in one line above the plot: a legend that does not wrap."""
-    words = "   ".join(
+    text = "   ".join(
         f'<span style="color:{colour}"><b>━━</b></span> {name}' for name, colour in entries
     )
-    plain = {
-        "text": words,
-        "x": 0,
-        "y": 1,
-        "xref": "paper",
-        "yref": "paper",
-        "xanchor": "left",
-        "yanchor": "bottom",
-        "showarrow": False,
-    }
-    return plain | {
-        "xshift": -52,
-        "yshift": 24 if captioned else 4,
-        "font": {"size": 12, "color": theme.ink},
-    }
+    place = {"xanchor": "left", "yanchor": "bottom", "xshift": -52}
+    return words(text, 0, 1, 12, theme.ink) | place | {"yshift": 24 if captioned else 4}
+
+
+def words(text: str, x: float, y: float, size: int, colour: str) -> dict[str, Any]:
+    """Words at a place of the card, from bottom left to top right."""
+    place = {"x": x, "y": y, "xref": "paper", "yref": "paper", "showarrow": False}
+    return place | {"text": text, "font": {"size": size, "color": colour}}
+
+
+def line(colour: str, width: float = 2.5, dash: str = "solid", **more: Any) -> dict[str, Any]:
+    """A line through `x` and `y`, or `a`, `b` and `c`, with whatever else Plotly knows of it."""
+    return _trace("lines", more) | {"line": {"color": colour, "width": width, "dash": dash}} | more
+
+
+def dots(colour: str, size: float | np.ndarray = 10, **more: Any) -> dict[str, Any]:
+    """Marked points without an entry in a legend."""
+    marker = {"size": size, "color": colour} | more.pop("marker", {})
+    return _trace("markers", more) | {"showlegend": False, "marker": marker} | more
+
+
+def _trace(mode: str, more: dict[str, Any]) -> dict[str, Any]:
+    silent = {} if "hovertemplate" in more else {"hoverinfo": "skip"}
+    return {"type": "scatterternary" if "a" in more else "scatter", "mode": mode} | silent
+
+
+def runner(colour: str, moment: int, at: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """A point that moves with the moment along the coordinates `at`."""
+    here = {name: values[moment : moment + 1] for name, values in at.items()}
+    meta = {"at": {name: packed(values) for name, values in at.items()}}
+    return dots(colour, **here, meta=meta, **more)
+
+
+def track(
+    name: str, at: dict[str, Any], moment: int, colour: str, dash: str = "dot", hover: str = ""
+) -> list[dict[str, Any]]:
+    """A path: all of it faintly, up to the moment strongly, and its head."""
+    far = {letter: values[: moment + 1] for letter, values in at.items()}
+    meta = {"upto": {letter: packed(values) for letter, values in at.items()}}
+    hover = hover or "%{x:.3g}, %{y:.3g}"
+    return [
+        line(colour, 1.5, dash, **at, name=name, opacity=0.35, showlegend=False),
+        line(colour, 3, **far, name=name, meta=meta),
+        runner(colour, moment, at, name=name, hovertemplate=hover),
+    ]
+
+
+def bands(
+    x: np.ndarray, edges: list[tuple[np.ndarray, np.ndarray, float, str]], colour: str
+) -> list[dict[str, Any]]:
+    """Areas between a lower and an upper edge, each with its opacity and its name."""
+    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    traces = []
+    for low, high, opacity, name in edges:
+        fill = {"fill": "tonexty", "fillcolor": f"rgba({red},{green},{blue},{opacity})"}
+        traces.append(line(colour, 0, x=x, y=low, showlegend=False))
+        traces.append(line(colour, 0, x=x, y=high, name=name, **fill))
+    return traces
 
 
 def packed(values: Any) -> np.ndarray:
-    """Numbers for the page's script, with as many digits as a screen shows.
-
-    Plotly sends arrays as bytes.
-    """
+    """Numbers for the page's script, with as many digits as a screen shows, sent as bytes."""
     return np.ascontiguousarray(values, dtype=np.float32)
 
 

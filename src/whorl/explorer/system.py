@@ -1,21 +1,22 @@
 """From a state to the objects of the library: network, task, schedule, turns, law.
 
-What `recipe` writes down, this file does.
+`recipe` writes down as Python what this file does.
 
 Every member of a family has a seed of its own, the first one the seed of the state; from it four
 independent streams are spawned, so that the task stays the same while the depth moves, and a
 schedule while the imbalance does.
 """
 
-import functools
+import inspect
 
 import numpy as np
 
 from whorl._construct import columns
+from whorl.explorer.cache import kept
 from whorl.explorer.state import MAX_EPOCHS, SAMPLES, Shares, State
-from whorl.feedback import Law, leaky, repair, rotational
+from whorl.feedback import Law
 from whorl.learning.schedule import fair_turns, fixed, permuted
-from whorl.registry import laws
+from whorl.registry import Entry, laws
 from whorl.systems.graph import Graph
 from whorl.systems.layered import Network
 from whorl.task import Task
@@ -24,12 +25,8 @@ UPDATES = SAMPLES * MAX_EPOCHS
 Draws = tuple[tuple[np.ndarray, ...], np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
-@functools.lru_cache(maxsize=2048)
 def draws(seed: int, widths: tuple[int, ...]) -> Draws:
-    """Logits of every layer, inputs, targets, order of the samples and fair turns.
-
-    All that is random about one member.
-    """
+    """Logits of every layer, inputs, targets, order of the samples and fair turns."""
     columns, data, order, turns = np.random.default_rng(seed).spawn(4)
     logits = tuple(
         columns.standard_normal(shape) for shape in zip(widths[1:], widths[:-1], strict=True)
@@ -37,6 +34,12 @@ def draws(seed: int, widths: tuple[int, ...]) -> Draws:
     task = Task.random(3, 3, seed=data)
     sequence, senses = permuted(SAMPLES, MAX_EPOCHS, order), fair_turns(UPDATES, turns)
     return logits, np.asarray(task.inputs), np.asarray(task.targets), sequence, senses
+
+
+@kept
+def family(seed: int, widths: tuple[int, ...], members: int) -> list[Draws]:
+    """The draws of members with consecutive seeds."""
+    return [draws(seed + number, widths) for number in range(members)]
 
 
 def widths(state: State) -> tuple[int, ...]:
@@ -105,13 +108,26 @@ def senses(state: State, drawn: np.ndarray) -> np.ndarray:
     return np.full(UPDATES, 1 if state.turn == "plus" else -1, dtype=np.int32)
 
 
-def law(state: State) -> Law:
-    """The boundary law.
+def turns_through(entry: Entry) -> bool:
+    """Whether a law hands what it turned to another law, its base."""
+    return "base" in inspect.signature(entry.factory).parameters
 
-    Without a leak the leaky law is the repair, and the rotational one acts through it.
+
+def acting(state: State) -> str:
+    """The name of the spectral law that acts.
+
+    A leak of zero is the exact repair, for the leaky law and for one that turns through it.
     """
-    chosen = laws.get(state.law)
-    given, through = chosen.takes(state.settings), leaky(state.leak) if state.leak > 0 else repair()
-    if chosen.factory is leaky:
-        return through
-    return chosen.make(**given, **({"base": through} if chosen.factory is rotational else {}))
+    entry = laws.get(state.law)
+    if turns_through(entry):
+        return "leaky" if state.leak > 0 else "repair"
+    return "repair" if "leak" in entry.defaults and state.leak == 0 else entry.name
+
+
+def law(state: State) -> Law:
+    """The boundary law."""
+    chosen, acts = laws.get(state.law), laws.get(acting(state))
+    base = acts.make(**acts.takes(state.settings))
+    if not turns_through(chosen):
+        return base
+    return chosen.make(**chosen.takes(state.settings), base=base)

@@ -5,14 +5,15 @@ lie in the zero-sum plane. Near its target the residual follows the loop of the 
 conductances.
 """
 
-import functools
 from dataclasses import dataclass
 
 import jax.numpy as jnp
 import numpy as np
 import scipy.linalg
 
+from whorl.explorer.cache import kept
 from whorl.explorer.state import State
+from whorl.explorer.subject import Subject
 from whorl.explorer.system import UPDATES
 from whorl.reciprocity import certify, closed_loop
 from whorl.registry import rules
@@ -24,7 +25,7 @@ PACE = 0.01  # of a frame, in units of the time in which the slowest residual fa
 
 
 @dataclass(frozen=True, eq=False)
-class Wires:
+class Wires(Subject):
     """A circuit, its currents, and the paths of small residuals from a ring around none."""
 
     state: State
@@ -36,8 +37,10 @@ class Wires:
     verdict: str
     colour: str
 
-    clock = ("Time", PACE, "")
-    note = ""  # nothing ends this run early
+    @property
+    def clock(self) -> tuple[str, float, str]:
+        """What a frame is."""
+        return "Time", PACE, ""
 
     @property
     def made(self) -> int:
@@ -51,10 +54,6 @@ class Wires:
         turning = np.abs(np.imag(values)).max() > 1e-9 * np.abs(values).max()
         return np.zeros((0, 2)) if turning else np.real(vectors).T
 
-    def moment(self, frame: int) -> int:
-        """Every frame is a moment."""
-        return min(frame, self.made)
-
     def said(self, _frame: int) -> tuple[list[str], str]:
         """The verdict on the loop, its colour, and what is drawn."""
         known = "Small residuals follow this loop; the circuit itself stays as it is drawn."
@@ -66,7 +65,7 @@ def wires(state: State) -> Wires:
     return _wires(state.still())
 
 
-@functools.lru_cache(maxsize=64)
+@kept
 def drawn(seed: int) -> Circuit:
     """A random tree and some more edges, with conductances around one siemens."""
     draw = np.random.default_rng(seed)
@@ -80,16 +79,16 @@ def drawn(seed: int) -> Circuit:
     return Circuit(edges, sizes, sources=[0], outputs=outputs, drive="currents", read="currents")
 
 
-@functools.lru_cache(maxsize=64)
+@kept
 def _wires(state: State) -> Wires:
     circuit = drawn(state.seed)
     entry = rules.get(state.rule)
-    loop = closed_loop(circuit, INPUTS, entry.make(**entry.takes({"seed": state.seed})))
+    loop = closed_loop(circuit, INPUTS, entry.make(**entry.takes(state.settings)))
     certificate = certify(loop)
     matrix = np.asarray(loop.reduced)
     voltages = np.asarray(circuit.settle(jnp.asarray(INPUTS), jnp.zeros((1, 3))))[0]
     first, second = np.asarray(circuit.edges).T
-    pace = PACE / max(float(np.linalg.eigvals(matrix).real.min()), 1e-6)
+    pace = PACE / max(float(np.real(np.linalg.eigvals(matrix)).min()), 1e-6)
     step = scipy.linalg.expm(-matrix * pace)
     angles = 2 * np.pi * np.arange(RAYS) / RAYS
     paths = [np.stack([np.cos(angles), np.sin(angles)], axis=1)]
@@ -108,9 +107,7 @@ def _wires(state: State) -> Wires:
 
 
 def _places(circuit: Circuit, voltages: np.ndarray) -> np.ndarray:
-    """From left to right by voltage, and up by where their neighbours are; evenly, so that no two
-    nodes lie close.
-    """
+    """From left to right by voltage, and up by their neighbours; evenly, so that none lie close."""
     first, second = np.asarray(circuit.edges).T
     wired = np.zeros((NODES, NODES))
     np.add.at(wired, (first, second), 1.0)

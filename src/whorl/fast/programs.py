@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from whorl import _progress
 from whorl.fast import ahead, fused, lanes, layers, rollout
 
 BLOCK = 64  # pairs that walk together through the caches of one core
@@ -198,7 +199,7 @@ def in_chunks(
     """
     host = jax.tree.map(np.asarray, arrays)
     total = jax.tree.leaves(host)[0].shape[0]
-    lock, whole, done = threading.Lock(), [], []
+    lock, whole, done, stop = threading.Lock(), [], [], threading.Event()
 
     def piece(first: int) -> None:
         def cut(array: np.ndarray) -> np.ndarray:
@@ -212,7 +213,7 @@ def in_chunks(
         def put(to: np.ndarray, made: np.ndarray) -> None:
             to[first : first + size] = made[: total - first]
 
-        made = jax.tree.map(np.asarray, call(*jax.tree.map(cut, host)))
+        made = jax.tree.map(np.asarray, _progress.waited(call(*jax.tree.map(cut, host)), stop))
         with lock:
             if not whole:
                 whole.append(jax.tree.map(lambda part: _room(part, total), made))
@@ -221,11 +222,13 @@ def in_chunks(
             done.append(first)
             told(min(len(done) * size / total, 1.0))
 
-    _shared(piece, range(0, total, size), workers)
+    _shared(piece, range(0, total, size), workers, stop)
     return whole[0]
 
 
-def _shared(work: Callable[[int], None], items: Sequence[int], workers: int) -> None:
+def _shared(
+    work: Callable[[int], None], items: Sequence[int], workers: int, stop: threading.Event
+) -> None:
     """Work on every item, on several threads. After an error, or an interrupt, what nobody has begun
     is left alone.
 
@@ -243,6 +246,7 @@ def _shared(work: Callable[[int], None], items: Sequence[int], workers: int) -> 
             while (item := following()) is not None:
                 work(item)
         except BaseException:
+            stop.set()
             while following() is not None:
                 pass
             raise

@@ -10,48 +10,53 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from whorl.ground import source
 from whorl.ground.rules import Limit
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 LARGEST = 1_000_000  # bytes of a design file
-# A dotted key of more than eight parts: the parser's work grows with the square of their number,
-# and no design needs more than three.
-PART = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+"""
-DEEP = re.compile(rf"(?<![\w-])(?:{PART}){{8}}")
+MOST = 8  # parts of a dotted key: the parser's work grows with the square of their number
+# Every token that TOML knows, so that neither a comment nor a text is taken for a key. A text
+# without its end reaches to the end of its line or of the file, so that each letter is seen once.
+TOKEN = re.compile(
+    r"""(?P<part>[\w-]++|"{3}(?:[^"\\]|\\.|"{1,2}+(?!"))*+(?:"{3,5}+)?|'{3}.*?(?:'{3,5}+|\Z)"""
+    r"""|"(?:[^"\\\n]|\\[^\n])*+"?|'[^'\n]*+'?)|(?P<dot>\.)|(?P<space>[ \t]++|\#[^\n]*+)|.""",
+    re.DOTALL,
+)
 
 
 def contents(path: Path) -> bytes:
     """The bytes of a design file of a reasonable size."""
-    if path.exists() and not path.is_file():
-        raise ValueError(
-            f"{path} must be a design file, but it is "
-            f"{'a folder' if path.is_dir() else 'no regular file'}"
-        )
-    with path.open("rb") as file:
-        text = file.read(LARGEST + 1)
-    if len(text) > LARGEST:
-        raise ValueError(f"{path} must be a design of at most {LARGEST} bytes, but it is larger")
-    return text
+    return source.contents(path, LARGEST, "a design")
+
+
+def _deep(text: str) -> int | None:
+    """The line of the first dotted key of too many parts."""
+    parts, last = 0, ""
+    for token in TOKEN.finditer(text):
+        kind = token.lastgroup or ""
+        if kind == "space":
+            continue
+        chained = (kind, last) in (("dot", "part"), ("part", "dot"))
+        parts = parts + (kind == "dot") if chained else 0
+        if parts == MOST:
+            return text.count("\n", 0, token.start()) + 1
+        last = kind
+    return None
 
 
 def toml(text: bytes, where: str) -> tuple[str, dict[str, Any]]:
     """A TOML file as text and as what it says; `where` names it in refusals."""
     try:
         decoded = text.decode()
-        if deep := DEEP.search(decoded):
-            line = decoded.count("\n", 0, deep.start()) + 1
-            raise ValueError(f"a key of more than 8 parts in line {line}")
+        if line := _deep(decoded):
+            raise ValueError(f"a key of more than {MOST} parts in line {line}")
         return decoded, tomllib.loads(decoded)
     except UnicodeDecodeError as wrong:
         raise ValueError(f"{where} must be UTF-8 text, but byte {wrong.start} is not") from wrong
-    except (
-        ValueError,
-        RecursionError,
-    ) as wrong:  # tomllib's own refusals, and Python's of very long numbers
-        raise ValueError(
-            f"{where} must be a TOML file, but it cannot be read: "
-            f"{str(wrong)[:200] or 'nested too deeply'}"
-        ) from wrong
+    except (ValueError, RecursionError) as wrong:  # tomllib's, and Python's of very long numbers
+        why = "it is nested too deeply" if isinstance(wrong, RecursionError) else str(wrong)[:200]
+        raise ValueError(f"{where} must be a TOML file, but it cannot be read: {why}") from wrong
 
 
 def lines(text: str) -> dict[str, int]:

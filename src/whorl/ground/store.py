@@ -14,7 +14,7 @@ import platform
 import re
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from hashlib import sha256
 from io import BytesIO
@@ -40,12 +40,16 @@ WORD = 200  # letters of a word in a table
 _NUMBERS = itertools.count()
 
 
-def write(path: Path, content: bytes | str) -> None:
-    """Put a whole file in place."""
+def write(path: Path, content: bytes | str, *, tidy: bool = True) -> None:
+    """Put a whole file in place.
+
+    With `tidy`, remove what killed writers of the same file left behind. It reads the whole folder:
+    switch it off for folders of very many files, on which `sweep` is called.
+    """
     whole = content.encode() if isinstance(content, str) else content
     for left in (2, 1, 0):
         try:
-            with placed(path) as part:
+            with placed(path, tidy=tidy) as part:
                 part.write_bytes(whole)
             return
         except FileNotFoundError:  # another run of the same folder was done, and removed its work
@@ -54,7 +58,7 @@ def write(path: Path, content: bytes | str) -> None:
 
 
 @contextlib.contextmanager
-def placed(path: Path) -> Iterator[Path]:
+def placed(path: Path, *, tidy: bool = True) -> Iterator[Path]:
     """A name to write a file under.
 
     It is forced to the disk and moved to `path` afterwards, and so is its new name.
@@ -69,6 +73,8 @@ def placed(path: Path) -> Iterator[Path]:
         temporary.replace(path)
         for folder in (path.parent, *(folder.parent for folder in fresh)):
             _sync(folder)
+        if tidy:
+            _remove_left(one for one in path.parent.iterdir() if is_part(one, of=path))
     except OSError as wrong:
         code = errno.EIO if wrong.errno is None else wrong.errno
         raise OSError(code, wrong.strerror or str(wrong), str(path)) from wrong
@@ -152,7 +158,16 @@ def parquet(table: pa.Table) -> bytes:
     """The bytes of a Parquet file; equal tables give equal bytes."""
     buffer = BytesIO()
     pq.write_table(
-        table, buffer, compression="zstd", use_dictionary=True, write_statistics=True, version="2.6"
+        table,
+        buffer,
+        compression="zstd",
+        use_dictionary=True,
+        write_statistics=True,
+        version="2.6",
+        # The audit refuses other pages and indexes, which a later library may write by default.
+        data_page_version="1.0",
+        write_page_index=False,
+        write_page_checksum=False,
     )
     return buffer.getvalue()
 
@@ -310,8 +325,16 @@ def is_free(folder: Path, first: Path) -> bool:
 
 def sweep(folder: Path) -> None:
     """Remove what killed writers left behind, but not what another process may be writing now."""
-    for path in _inside(folder):
-        if path.name.startswith(".") and path.name.endswith(TEMPORARY) and _left_behind(path):
+    _remove_left(
+        path
+        for path in _inside(folder)
+        if path.name.startswith(".") and path.name.endswith(TEMPORARY)
+    )
+
+
+def _remove_left(parts: Iterable[Path]) -> None:
+    for path in parts:
+        if _left_behind(path):
             path.unlink(missing_ok=True)
 
 

@@ -43,17 +43,18 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float, Int
 
-from whorl import _check
+from whorl import _check, _progress
 from whorl._check import Count, Numbers, Order
-from whorl._show import Valued
+from whorl._show import Valued, plural
 from whorl.feedback import Law, Leaky
 from whorl.geometry import Faces
+from whorl.learning.pace import Pace, at_rest, measured
 from whorl.learning.policy import Scores, envelope
 from whorl.learning.results import Result
 from whorl.learning.schedule import drawn
 from whorl.learning.trajectory import first, mean_loss
 from whorl.response import Response, jacobian, response
-from whorl.system import Fields, System, Trace, checked_data, unravel
+from whorl.system import Fields, System, Trace, check_basis, checked_data, unravel
 
 
 class Rule(Valued, eqx.Module):
@@ -70,6 +71,10 @@ class Rule(Valued, eqx.Module):
     def scores(self, system: System, inputs: Array, residual: Fields) -> Scores:
         """One score per entry, rates included."""
 
+    def at(self, system: System, trace: Trace, residual: Fields) -> Scores:
+        """The scores at a state whose trace is known; override it to solve for no state again."""
+        return self.scores(system, trace[0], residual)
+
     def move(self, system: System, scores: Scores, step: ArrayLike) -> System:
         """The system after a step; exponential, unless the rule says otherwise."""
         return system.stepped(scores, step)
@@ -84,7 +89,12 @@ class Boundary(Rule):
     law: Law
 
     def scores(self, system: System, inputs: Array, residual: Fields) -> Scores:
-        driven = response(system, inputs)
+        return self._driven(response(system, inputs), residual)
+
+    def at(self, system: System, trace: Trace, residual: Fields) -> Scores:
+        return self._driven(Response(system, trace, system, system.matched), residual)
+
+    def _driven(self, driven: Response, residual: Fields) -> Scores:
         if type(self.law) is Leaky and driven.samples > 1 and self.law.mu.ndim == 0:
             return joint_scores(driven, residual, self.law.mu)
         return driven.scores(self.law(driven, residual))
@@ -94,7 +104,10 @@ class ExponentiatedGradient(Rule):
     """Mirror descent with the entropy as mirror: the gradient's score, the exponential step."""
 
     def scores(self, system: System, inputs: Array, residual: Fields) -> Scores:
-        return response(system, inputs).scores(residual)
+        return self.at(system, response(system, inputs).trace, residual)
+
+    def at(self, system: System, trace: Trace, residual: Fields) -> Scores:
+        return Response(system, trace, system, system.matched).scores(residual)
 
 
 class NaturalGradient(ExponentiatedGradient):
@@ -199,20 +212,24 @@ class Run(Result):
     """
 
     system: Any  # what learned, at its end
-    start: Float[Array, ""]  # loss before the first update
-    final: Float[Array, ""]  # loss after the last
-    losses: Float[Array, "made"] | None  # after every update, where they were kept
-    steps: Float[Array, "made"] | None  # the size of every update, where they were kept
+    start: Float[Array, "*runs"]  # loss before the first update
+    final: Float[Array, "*runs"]  # loss after the last
+    losses: Float[Array, "*made"] | None  # after every update, where they were kept
+    steps: Float[Array, "*made"] | None  # the size of every update, where they were kept
     schedule: Order
     driving: int = eqx.field(static=True)  # residuals behind each update: 1, or all samples
     made: Count  # updates made before the end, or before it stopped
+    stalled: Any = False  # whether it stopped because it no longer moved
 
     @property
     def scheduled(self) -> int:
         return self.schedule.shape[-1]
 
     def __str__(self) -> str:
-        work = f"{self.driving} residual{'s' if self.driving > 1 else ''} per update"
+        work = f"{plural(self.driving, 'residual')} per update"
+        if np.ndim(self.start):
+            spans = (f"{np.min(one):.3g} to {np.max(one):.3g}" for one in (self.start, self.final))
+            return f"{self.status}, {work}; losses {' -> '.join(spans)}"
         return f"{self.status}, {work}; loss {float(self.start):.6e} -> {float(self.final):.6e}"
 
 
@@ -222,6 +239,7 @@ class LearnerState(eqx.Module):
     system: System
     number: Int[Array, ""]
     running: Bool[Array, ""]
+    pace: Pace | None = None
 
 
 def natural_gradient() -> Rule:
@@ -302,7 +320,8 @@ def learn(
         inputs: One row per sample, `(samples, in)`.
         targets: One row per sample, `(samples, out)`.
         rule: How residuals become scores: `boundary(law)`, `natural_gradient()`, your own `Rule`.
-        scale: The step scale s of the envelope, above 0.
+        scale: The step scale s of the envelope, above 0: the largest share by which an update
+            changes a parameter or closes a residual.
         epochs: Passes over the samples, where `schedule` is a word.
         seed: Of the order of the samples: a whole number or a NumPy generator.
         schedule: "permuted", "fixed", or a row of sample numbers, `(updates,)`.
@@ -321,48 +340,91 @@ def learn(
         True
     """
     inputs, targets = checked_data(system, inputs, targets)
+    checked_rule(rule)
+    check_basis(system, inputs)
+    size = _check.scalar("scale", scale, above=0.0)
+    order = _order(inputs.shape[0], epochs, seed, schedule, full_batch)
+    start = begin(system)
+    # Samples that only wait for their turn may be padded; those that are all read at every update
+    # may not.
+    rows = (inputs, targets) if full_batch or record else (_padded(inputs), _padded(targets))
+    padded, window = _padded(order), 1 if full_batch else inputs.shape[0]
+    none = jnp.zeros(padded.shape, dtype=inputs.dtype)
+    final, kept = _progress.in_pieces(
+        lambda carry, first, last: _run(
+            rule, *rows, carry, size, padded, first, last, full_batch, jnp.asarray(window)
+        ),
+        (start, (none, none) if record else None),
+        order.size,
+        (rule, rows, size, padded),
+    )
+    made = _check.counted(final.number)
+    losses, steps = (None, None) if kept is None else first(made, first(order.size, kept))
+    begun, ended = mean_loss(system, inputs, targets), mean_loss(final.system, inputs, targets)
+    stalled = False if final.pace is None else final.pace.stalled(window)
+    driving = inputs.shape[0] if full_batch else 1
+    return Run(final.system, begun, ended, losses, steps, order, driving, made, stalled)
+
+
+def checked_rule(rule: Rule) -> Rule:
+    """A rule, or a refusal."""
     if not isinstance(rule, Rule):
         raise ValueError(
             "rule must be natural_gradient(), gauss_newton(...) or your own Rule, but it is "
             f"{_check.shown(rule)}"
         )
-    size = _check.scalar("scale", scale, above=0.0)
-    order = _order(inputs.shape[0], epochs, seed, schedule, full_batch)
-    start = LearnerState(system, jnp.zeros((), dtype=jnp.int32), jnp.ones((), dtype=bool))
-    # Samples that only wait for their turn may be padded; those that are all read at every update
-    # may not.
-    rows = (inputs, targets) if full_batch or record else (_padded(inputs), _padded(targets))
-    final, kept = _run(
-        rule,
-        *rows,
-        start,
-        size,
-        _padded(order),
-        jnp.asarray(order.size, dtype=jnp.int32),
-        full_batch,
-        record,
-    )
-    made = _check.counted(final.number)
-    losses, steps = (None, None) if kept is None else first(made, first(order.size, kept))
-    begun, ended = mean_loss(system, inputs, targets), mean_loss(final.system, inputs, targets)
-    return Run(
-        final.system, begun, ended, losses, steps, order, inputs.shape[0] if full_batch else 1, made
-    )
+    return rule
+
+
+def begin(system: System) -> LearnerState:
+    """A learner before its first update."""
+    zero, running = jnp.zeros((), dtype=jnp.int32), jnp.ones((), dtype=bool)
+    return LearnerState(system, zero, running, at_rest(system))
+
+
+def whole(
+    rule: Rule,
+    system: System,
+    inputs: Array,
+    targets: Array,
+    scale: Array,
+    order: Array,
+    full_batch: bool,
+    record: bool,
+) -> tuple[LearnerState, Array, Array, tuple[Array, Array] | None, Any]:
+    """A whole run of data that were checked before, inside a compiled program.
+
+    Returns:
+        The last state, the losses before the first and after the last update, losses and steps of
+        every update where they were asked for, and whether it stalled.
+    """
+    window = jnp.asarray(1 if full_batch else inputs.shape[0])
+    none = jnp.zeros(order.shape, dtype=inputs.dtype)
+    bounds = (jnp.asarray(number, dtype=jnp.int32) for number in (0, len(order)))
+    carry = (begin(system), (none, none) if record else None)
+    final, kept = _run(rule, inputs, targets, carry, scale, order, *bounds, full_batch, window)
+    stalled = jnp.zeros((), bool) if final.pace is None else final.pace.stalled(window)
+    begun, ended = (mean_loss(one, inputs, targets) for one in (system, final.system))
+    return final, begun, ended, kept, stalled
 
 
 def update(
     rule: Rule, inputs: Array, targets: Array, state: LearnerState, scale: Array
 ) -> tuple[LearnerState, Float[Array, ""]]:
     """One update driven by the residuals of these samples, and its step."""
-    now = state.system
-    scores = rule.scores(now, inputs, targets - now.outputs(inputs))
-    size = envelope(scale, now, scores).astype(inputs.dtype)
+    now, pace = state.system, state.pace
+    trace = now.trace(inputs)
+    error = targets - trace[-1]
+    scores = rule.at(now, trace, error)
+    if pace is not None:
+        pace = measured(pace, scale, now, trace, scores, error, targets)
+    size = envelope(scale, now, scores, pace).astype(inputs.dtype)
     moved = rule.move(now, scores, size)
     # The learner stays where it is once a block would leave its geometry.
     sound = now.kept(moved)
     kept = jax.tree.map(
         lambda new, old: jnp.where(sound, new, old),
-        LearnerState(moved, state.number + 1, sound),
+        LearnerState(moved, state.number + 1, sound, None if pace is None else pace.stepped(size)),
         state,
     )
     return eqx.tree_at(lambda reached: reached.running, kept, sound), size
@@ -373,36 +435,49 @@ def _run(
     rule: Rule,
     inputs: Array,
     targets: Array,
-    start: LearnerState,
+    carry: tuple[LearnerState, tuple[Array, Array] | None],
     scale: Array,
     order: Array,
-    count: Array,
+    first: Count,
+    last: Count,
     full_batch: bool,
-    record: bool,
-) -> tuple[LearnerState, tuple[Array, ...] | None]:
-    """Make updates until the schedule ends or the learner stops.
+    window: Array,
+) -> tuple[LearnerState, tuple[Array, Array] | None]:
+    """Make the updates from `first` to before `last`, unless the learner stops.
 
-    `order` is padded, and `count` of its entries are meant.
+    It stalls once no step of `window` updates in a row could move anything.
     """
 
-    def make(before: LearnerState, sample: Array) -> tuple[LearnerState, tuple[Array, ...] | None]:
+    def make(number: Array, carry: Any) -> Any:
+        before, kept = carry
+        sample = order[number]
         rows = (
             (inputs, targets) if full_batch else (inputs[sample][None, :], targets[sample][None, :])
         )
         state, size = update(rule, *rows, before, scale)
-        return state, (mean_loss(state.system, inputs, targets), size) if record else None
+        if kept is not None:
+            seen = (mean_loss(state.system, inputs, targets), size)
+            kept = tuple(each.at[number].set(one) for each, one in zip(kept, seen, strict=True))
+        if state.pace is not None:
+            moving = state.running & ~state.pace.stalled(window)
+            state = eqx.tree_at(lambda reached: reached.running, state, moving)
+        return state, kept
 
-    def skip(state: LearnerState, _sample: Array) -> tuple[LearnerState, tuple[Array, ...] | None]:
-        return state, (jnp.zeros((), dtype=inputs.dtype),) * 2 if record else None
-
-    # A scan, since a loop of open length has no reverse mode; what is left of it after the end
-    # costs next to nothing.
-    return jax.lax.scan(
-        lambda state, sample: jax.lax.cond(
-            state.running & (state.number < count), make, skip, state, sample
+    if not isinstance(last, int):
+        return jax.lax.while_loop(
+            lambda state: (state[0] < last) & state[1][0].running,
+            lambda state: (state[0] + 1, make(*state)),
+            (first, carry),
+        )[1]
+    # Where numbers are traced the loop needs derivatives, and so a length. What is left of it after
+    # a learner stopped costs next to nothing.
+    return jax.lax.fori_loop(
+        first,
+        last,
+        lambda number, carry: jax.lax.cond(
+            carry[0].running, make, lambda _, carry: carry, number, carry
         ),
-        start,
-        order,
+        carry,
     )
 
 

@@ -19,6 +19,7 @@ from whorl.fast import fused, layers, modes
 from whorl.fast.exponential import REACH
 from whorl.feedback import Direct, Leaky, Repair, Rotational, SpectralLaw
 from whorl.learning.policy import Policy, always, can_turn, curvature_gate, never
+from whorl.learning.stack import first
 from whorl.response import response
 from whorl.simplex import tangent_basis
 from whorl.systems.layered import Network
@@ -36,7 +37,7 @@ def named(policy: Policy) -> tuple[str, str] | None:
     return None if kernel is None or gate is None else (kernel, gate)
 
 
-def lane_kind(nets: Network, policy: Policy) -> tuple[str, str] | None:
+def lane_kind(nets: Any, policy: Policy) -> tuple[str, str] | None:
     """The names of policy and gate, if `lanes` can do the work."""
     law = policy.law
     fits = (
@@ -52,11 +53,6 @@ def lane_kind(nets: Network, policy: Policy) -> tuple[str, str] | None:
         and _unit(nets)
     )
     return named(policy) if fits else None
-
-
-def first(nets: Network) -> Network:
-    """The first network of a stack, to be looked at."""
-    return jax.tree.map(lambda leaf: leaf[0], fused.at_hand(nets))
 
 
 def _full(nets: Network) -> bool:
@@ -126,7 +122,7 @@ class LayerKind:
         return fused.keep(layers.acted(jnp.swapaxes(g, 0, 1), found))
 
 
-def layer_kind(nets: Network, policy: Policy) -> LayerKind | None:
+def layer_kind(nets: Any, policy: Policy) -> LayerKind | None:
     """What `layers` needs to know, if it can do the work."""
     law, names = policy.law, named(policy)
     fits = (

@@ -1,6 +1,6 @@
 """Many pairs of learners at once, on every core or on an accelerator.
 
-`train_many` is `train` for a stack of networks of one shape. Policies, gates and spectral laws of
+`train_many` is `train` for a stack of systems of one structure. Policies, gates and spectral laws of
 this library go through kernels (`dispatch` says which); a policy, gate or law that only its author
 knows goes through the general loop, mapped over the stack. On a CPU all work through chunks of a
 fixed number of pairs, so that neither memory nor the last bits of a result depend on how many
@@ -10,7 +10,7 @@ cannot be finished does not disturb the others: it stops where `train` would sto
 
 import functools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -27,8 +27,10 @@ from whorl.learning import dispatch
 from whorl.learning.ledger import Ledger, Outcome, Terms
 from whorl.learning.policy import Policy, check_turn
 from whorl.learning.results import Coupled, Info
-from whorl.learning.schedule import checked_order, checked_turns
+from whorl.learning.schedule import checked_turns
+from whorl.learning.stack import checked_rows, checked_stack, first, mapped
 from whorl.learning.trajectory import begin, run, train
+from whorl.system import System
 from whorl.systems.layered import Network
 
 CHUNK = 256  # pairs of one call, and a part of a result's identity: last bits depend on it
@@ -56,41 +58,13 @@ class Ensemble(Coupled):
         ([True, True], [0.0, 0.0])
     """
 
-    nonreciprocal: Network
-    native: Network
+    nonreciprocal: Any  # stacks of systems, at their ends
+    native: Any
     ledger: Ledger
     updates: Info | None  # (pairs, updates), where they were kept
     made: Int[np.ndarray, "pairs"]  # updates made before the end, or before a pair stopped
     scheduled: int = eqx.field(static=True)
-
-
-def stack(nets: Sequence[Network]) -> Network:
-    """Networks of one shape as one network whose arrays have a leading axis, as `train_many` takes
-    them.
-
-    Args:
-        nets: Networks that share their widths and their type.
-
-    Returns:
-        One network whose arrays have a leading axis.
-
-    Examples:
-        >>> wh.stack([net, net]).layers[0].shape
-        (2, 3, 3)
-    """
-    if not nets:
-        raise ValueError("nets must hold at least one network, but it is empty")
-    for number, net in enumerate(nets):
-        if net.widths != nets[0].widths or net.dtype != nets[0].dtype:
-            raise ValueError(
-                f"nets must share the widths {nets[0].widths} and one type, but network {number} "
-                f"has {net.widths}, {net.dtype}"
-            )
-    if not _check.known(nets):
-        return jax.tree.map(lambda *leaves: jnp.stack(leaves), *nets)
-    return jax.tree.map(
-        lambda *leaves: jnp.asarray(np.stack([np.asarray(leaf) for leaf in leaves])), *nets
-    )
+    stalled: Any = False  # whether a pair stopped because neither learner moved any more
 
 
 def stacked(layers: Float[np.ndarray, "pairs depth width width"]) -> Network:
@@ -108,7 +82,7 @@ def stacked(layers: Float[np.ndarray, "pairs depth width width"]) -> Network:
 
 
 def train_many(
-    nets: Network,
+    nets: System,
     inputs: Numbers,
     targets: Numbers,
     *,
@@ -120,10 +94,10 @@ def train_many(
     chunk: int | None = None,
     progress: bool = False,
 ) -> Ensemble:
-    """Let many coupled pairs run, each from its own network on its own data.
+    """Let many coupled pairs run, each from its own system on its own data.
 
     Args:
-        nets: A stack of networks (see `stack`).
+        nets: A stack of networks, or of other systems (see `stack`).
         inputs: Inputs of every pair, `(pairs, samples, in)`.
         targets: Targets of every pair, `(pairs, samples, out)`.
         policy: What the nonreciprocal learners follow; its numbers may be given once per pair.
@@ -165,7 +139,7 @@ def train_many(
             f"it is {_check.shown(policy)}"
         )
     policy.check(data[0].shape[1], data[2].shape[1], data[0].shape[0])
-    check_turn(policy, dispatch.first(nets))
+    check_turn(policy, first(nets))
     workers = (os.cpu_count() or 1) if workers is None else _check.count("workers", workers)
     size = _checked_chunk(chunk)
     found = prepared(nets, policy, data, record)
@@ -180,7 +154,7 @@ def train_many(
 
 
 def prepared(
-    nets: Network, policy: Policy, data: tuple[np.ndarray, ...], record: bool
+    nets: System, policy: Policy, data: tuple[np.ndarray, ...], record: bool
 ) -> tuple[Callable[..., Any], tuple] | None:
     """The kernel for this work and what it is called with, if there is one.
 
@@ -223,30 +197,11 @@ def _checked_chunk(chunk: int | None) -> int | None:
 
 
 def _checked_data(
-    nets: Network, inputs: Numbers, targets: Numbers, order: Numbers, turns: Numbers
+    nets: System, inputs: Numbers, targets: Numbers, order: Numbers, turns: Numbers
 ) -> tuple[np.ndarray, ...]:
-    if any(layer.ndim != 3 for layer in nets.layers):
-        raise ValueError(
-            "nets must be a stack of networks, made by stack([...]), but its layers have shape "
-            f"{nets.layers[0].shape}"
-        )
-    pairs = nets.layers[0].shape[0]
-    widths = (nets.layers[0].shape[2], nets.layers[-1].shape[1])
-    x = _check.compositions("inputs", inputs, widths[0], nets.dtype, pairs=pairs)
-    y = _check.compositions("targets", targets, widths[1], nets.dtype, pairs=pairs)
-    if x.shape[1] != y.shape[1]:
-        raise ValueError(
-            f"targets must have one row per input, but there are {y.shape[1]} targets and "
-            f"{x.shape[1]} inputs"
-        )
-    given, senses = _check.numpy("schedule", order), _check.numpy("turns", turns)
-    for name, table in (("schedule", given), ("turns", senses)):
-        if table.ndim != 2 or table.shape[0] != pairs:
-            raise ValueError(
-                f"{name} must have shape ({pairs}, updates), but its shape is {table.shape}"
-            )
-    flat = checked_order(given.ravel(), x.shape[1]), checked_turns(senses.ravel(), given.size)
-    return np.asarray(x), np.asarray(y), *(np.asarray(part).reshape(given.shape) for part in flat)
+    x, y, given = checked_stack(nets, inputs, targets, order)
+    senses = checked_rows("turns", turns, len(x))
+    return x, y, given, checked_turns(senses.ravel(), given.size).reshape(given.shape)
 
 
 def _gathered(made: tuple, nets: Network, updates: int) -> Ensemble:
@@ -306,7 +261,7 @@ def _spliced(result: Ensemble, number: int, pair: Any) -> Ensemble:
 
 
 def _general(
-    nets: Network,
+    nets: System,
     policy: Policy,
     data: tuple,
     record: bool,
@@ -314,7 +269,7 @@ def _general(
     chunk: int,
 ) -> Ensemble:
     own, shared = eqx.partition(policy, policy.per_pair())
-    one_pair = _general_program(record)
+    one_pair = _general_program(record, isinstance(nets, Network))
     final, sums, infos, start = many(
         lambda *chunk: one_pair(shared, *chunk), (nets, *data, own), chunk
     )
@@ -335,9 +290,9 @@ def _general(
 
 
 @functools.cache
-def _general_program(record: bool) -> Callable[..., Any]:
+def _general_program(record: bool, side_by_side: bool) -> Callable[..., Any]:
     def one(
-        shared: Policy, net: Network, x: Array, y: Array, order: Array, turns: Array, own: Policy
+        shared: Policy, net: System, x: Array, y: Array, order: Array, turns: Array, own: Policy
     ) -> Any:
         start = begin(net, x, y)
         final, sums, infos, _ = run(
@@ -345,4 +300,6 @@ def _general_program(record: bool) -> Callable[..., Any]:
         )
         return final, sums, infos, start.losses[0]
 
-    return eqx.filter_jit(eqx.filter_vmap(one, in_axes=(None, 0, 0, 0, 0, 0, 0)))
+    return eqx.filter_jit(
+        lambda shared, *chunk: mapped(lambda *each: one(shared, *each), side_by_side)(*chunk)
+    )

@@ -31,6 +31,7 @@ from jaxtyping import Array, Float, Int
 from whorl import _check
 from whorl._check import Numbers
 from whorl.feedback import Rotational
+from whorl.learning.pace import Pace, measured
 from whorl.learning.policy import (
     SCALE,
     Decision,
@@ -84,7 +85,7 @@ class Rollout(Policy):
     def options(self, view: View) -> tuple[Float[Array, "actions"], Float[Array, "actions"]]:
         """The step and the amount of every action."""
         amounts = (self.omega * self.amounts).astype(view.system.dtype)
-        native = envelope(self.scale, view.system, view.straight)
+        native = envelope(self.scale, view.system, view.straight, view.pace)
         kept = jax.vmap(lambda amount: reserved(self.scale, amount, view))(amounts)
         return self.fractions.astype(native.dtype) * jnp.where(amounts == 0, native, kept), amounts
 
@@ -98,10 +99,10 @@ class Rollout(Policy):
 
         def end(step: Array, amount: Array) -> Array:
             moved = view.system.stepped(view.combined(view.turn * amount), step)
-            ahead = lambda at, now: native_step(self, now, view.inputs, view.targets, order[at])  # noqa: E731
-            return mean_loss(
-                jax.lax.fori_loop(view.number + 1, last, ahead, moved), view.inputs, view.targets
-            )
+            data = view.inputs, view.targets
+            ahead = lambda at, now: native_step(self, *now, *data, order[at])  # noqa: E731
+            end, _ = jax.lax.fori_loop(view.number + 1, last, ahead, (moved, view.pace))
+            return mean_loss(end, *data)
 
         losses = jax.vmap(end)(*self.options(view))
         return jnp.where(jnp.isfinite(losses), losses, jnp.inf)
@@ -141,17 +142,18 @@ class Costate(Policy):
         updates = view.order.shape[0]
         length = updates - 1 if self.horizon is None else min(self.horizon, updates - 1)
 
-        def body(now: System, offset: Array) -> tuple[System, None]:
+        def body(now: tuple[System, Pace | None], offset: Array) -> tuple[Any, None]:
             at = view.number + 1 + offset
             moved = native_step(
-                self, now, view.inputs, view.targets, view.order[jnp.minimum(at, updates - 1)]
+                self, *now, view.inputs, view.targets, view.order[jnp.minimum(at, updates - 1)]
             )
             return (
                 jax.tree.map(lambda new, old: jnp.where(at < updates, new, old), moved, now),
                 None,
             )
 
-        end, _ = jax.lax.scan(body, system, jnp.arange(length, dtype=view.number.dtype))
+        offsets = jnp.arange(length, dtype=view.number.dtype)
+        (end, _), _ = jax.lax.scan(body, (system, view.pace), offsets)
         return mean_loss(end, view.inputs, view.targets)
 
     def derivatives(self, view: View) -> tuple[Array, Array, Array]:
@@ -179,7 +181,7 @@ class Costate(Policy):
         value, slope, bend = self.derivatives(view)
         kept, full = (
             reserved(self.scale, self.omega, view),
-            envelope(self.scale, view.system, view.straight),
+            envelope(self.scale, view.system, view.straight, view.pace),
         )
         inside = jnp.where(bend > 0, -slope / jnp.where(bend > 0, bend, 1.0), 0.0)
         omega = self.omega.astype(kept.dtype)
@@ -196,14 +198,16 @@ class Costate(Policy):
 
 
 def native_step(
-    policy: Policy, system: System, inputs: Array, targets: Array, sample: Array
-) -> System:
-    """One update of the native learner."""
+    policy: Policy, system: System, pace: Pace | None, inputs: Array, targets: Array, sample: Array
+) -> tuple[System, Pace | None]:
+    """One update of the native learner, and its pace after it."""
     driven = response(system, inputs[sample][None, :])
-    straight = driven.scores(
-        parts(policy.law, driven, targets[sample][None, :] - driven.predictions)[0]
+    error = targets[sample][None, :] - driven.predictions
+    straight = driven.scores(parts(policy.law, driven, error)[0])
+    pace = measured(
+        pace, policy.scale, system, driven.trace, straight, error, targets[sample][None, :]
     )
-    return system.stepped(straight, envelope(policy.scale, system, straight))
+    return system.stepped(straight, envelope(policy.scale, system, straight, pace)), pace
 
 
 def steps(*fractions: float) -> tuple[Action, ...]:

@@ -147,7 +147,9 @@ class Ledger(Shown, eqx.Module):
             "another step than native",
             "other states visited",
         )
-        for term, why in zip(TERMS, meaning, strict=True):
+        if not self._turned:
+            lines.append("  no update turned")
+        for term, why in zip(TERMS, meaning, strict=True) if self._apart else ():
             lines.append(f"  {term:<12}{why:<28}{float(getattr(self.sums, term)):>+16.8e}")
         verdict = "closes" if self.closed else "DOES NOT CLOSE"
         lines.append(f"{'nonreciprocal learner ends at':<30}{float(self.nonreciprocal):>16.8e}")
@@ -157,8 +159,20 @@ class Ledger(Shown, eqx.Module):
         )
         return "\n".join(lines)
 
+    @property
+    def _turned(self) -> bool:
+        """Whether any update turned: a turn has an even part and one that depends on its sense."""
+        return bool(np.any(self.sums.even) or np.any(self.sums.handedness))
+
+    @property
+    def _apart(self) -> bool:
+        """Whether the learners ever parted."""
+        return any(np.any(getattr(self.sums, term)) for term in TERMS)
+
     def _means(self) -> str:
         """Many accounts in two lines."""
+        if not self._apart:
+            return "no update turned, and both learners of every pair took the same path"
         means = ", ".join(
             f"{term} {np.mean(np.asarray(getattr(self.sums, term))):+.4e}" for term in TERMS
         )

@@ -3,8 +3,23 @@ r"""Policies: how far to step, and how much to turn.
 Section VII C of the paper, with its envelope and its curvature gate. A policy sees the scores
 before an update and answers with a step and an amount of turning: that is the whole contract. The
 step of any applied score $u$ is bounded by the envelope
-$\eta = s / \max(1, \max_i u_i - \min_i u_i)$, the range being the largest within a column. `native`
-never turns and takes the full envelope of the reciprocal score. `step_matched` always keeps room
+
+$$ \eta = \frac{s}{\max(\kappa, \mathrm{spread}(u))} , $$
+
+which has the unit of a time, as a score is a rate. The spread is the fastest relative change of a
+parameter (`whorl.geometry`), within a column $\max_i u_i - \min_i u_i$, so that no update changes
+the logarithm of a positive number, or of a ratio within a column, by more than $s$. The pace
+$\kappa$ keeps the outputs from overshooting:
+
+- For columns alone $\kappa = 1$, the paper's envelope: their scores and outputs are pure numbers.
+- Elsewhere 1 would be in arbitrary units. There $\kappa$ is the largest
+  $\lVert\dot F\rVert / \lVert e\rVert$ of the run so far: how fast the reciprocal score moves the
+  outputs of the driving samples, relative to their residual $e$ (largest entries, see `pace`). One
+  update then closes at most the share $s$ of a residual. A law that inverts the response moves
+  outputs at $\dot F = e$, and has $\kappa = 1$ again.
+
+Other units of parameters, outputs or time leave the path of a learner as it is. `native` never
+turns and takes the full envelope of the reciprocal score. `step_matched` always keeps room
 for a turn of either sense, `adaptive` only where it takes one. Policies that look ahead are in
 `foresight`.
 
@@ -26,6 +41,7 @@ from whorl import _check
 from whorl._check import Numbers
 from whorl._show import Valued
 from whorl.feedback import OMEGA, Leaky, Rotational, leaky, rotational
+from whorl.learning.pace import Pace, measured
 from whorl.registry import Number, Word, gates, policies
 from whorl.response import Response, response
 from whorl.system import Block, Blocks, Fields, System
@@ -67,6 +83,7 @@ class View(eqx.Module):
     targets: Float[Array, "samples _out"]
     order: Int[Array, "updates"]  # the whole schedule
     turns: Int[Array, "updates"]
+    pace: Pace | None = None  # how fast outputs have moved; None for columns
 
     @property
     def ratio(self) -> Float[Array, ""]:
@@ -188,7 +205,7 @@ class Native(Policy):
     kernel: ClassVar[str | None] = "native"
 
     def decide(self, view: View) -> Decision:
-        step = envelope(self.scale, view.system, view.straight)
+        step = envelope(self.scale, view.system, view.straight, view.pace)
         return Decision(step, jnp.zeros_like(step))
 
 
@@ -212,7 +229,7 @@ class Adaptive(Policy):
     def decide(self, view: View) -> Decision:
         kept, full = (
             reserved(self.scale, self.omega, view),
-            envelope(self.scale, view.system, view.straight),
+            envelope(self.scale, view.system, view.straight, view.pace),
         )
         is_open = self.gate(view)
         return Decision(
@@ -220,8 +237,18 @@ class Adaptive(Policy):
         )
 
 
-def envelope(scale: Array, system: System, scores: Blocks) -> Float[Array, ""]:
-    """The admissible step of an applied score: `scale` over its spread, or over 1 if that is more.
+def envelope(
+    scale: Array, system: System, scores: Blocks, pace: Pace | None = None
+) -> Float[Array, ""]:
+    """The admissible step of an applied score: `scale` over its spread, or over `pace` if that is
+    more.
+
+    Args:
+        scale: The step scale s.
+        system: What learns.
+        scores: One score per block.
+        pace: How fast the outputs have moved at most, relative to their residual (`View.pace`). Left
+            out it is 1 where all blocks are columns, and elsewhere the spread alone counts.
 
     Examples:
         >>> from whorl.learning import policy
@@ -232,12 +259,17 @@ def envelope(scale: Array, system: System, scores: Blocks) -> Float[Array, ""]:
         ... )
         0.025
     """
-    return admitted(scale, system.spread(scores))
+    if system.unitless:
+        return admitted(scale, system.spread(scores))
+    return admitted(scale, system.spread(scores), 0.0 if pace is None else pace.rate)
 
 
-def admitted(scale: Array, spread: Array) -> Float[Array, ""]:
-    """The step that the envelope admits for a score of this spread."""
-    return scale / jnp.maximum(1.0, spread)
+def admitted(scale: Array, spread: Array, pace: ArrayLike = 1.0) -> Float[Array, ""]:
+    """The step that the envelope admits for a score of this spread; zero where nothing moves."""
+    fastest = jnp.maximum(pace, spread)
+    if isinstance(pace, float) and pace > 0:
+        return scale / fastest
+    return jnp.where(fastest > 0, scale / jnp.where(fastest > 0, fastest, 1.0), 0.0)
 
 
 def reserved(scale: Array, omega: Array, view: View) -> Float[Array, ""]:
@@ -252,8 +284,8 @@ def reserved(scale: Array, omega: Array, view: View) -> Float[Array, ""]:
         True
     """
     return jnp.minimum(
-        envelope(scale, view.system, view.combined(omega)),
-        envelope(scale, view.system, view.combined(-omega)),
+        envelope(scale, view.system, view.combined(omega), view.pace),
+        envelope(scale, view.system, view.combined(-omega), view.pace),
     )
 
 
@@ -266,10 +298,13 @@ def look(
     turn: ArrayLike,
     number: ArrayLike,
     plan: tuple[Array, Array] | None = None,
+    pace: Pace | None = None,
+    scale: ArrayLike = 1.0,
 ) -> View:
     """Gather what a policy sees at one state.
 
-    `plan` is the whole order with its turns, this one update if left out. Nothing is checked.
+    `plan` is the whole order with its turns, this one update if left out. `pace` is that of the
+    updates before, and `scale` that of the step. Nothing is checked.
     """
     x, y = inputs[sample][None, :], targets[sample][None, :]
     order, turns = (jnp.asarray(sample)[None], jnp.asarray(turn)[None]) if plan is None else plan
@@ -290,6 +325,7 @@ def look(
         targets,
         order,
         turns,
+        measured(pace, scale, system, driven.trace, straight, error, y),
     )
 
 
@@ -348,8 +384,8 @@ def native(scale: Numbers, *, law: Rotational | None = None) -> Policy:
     """The reciprocal learner every other policy is compared with.
 
     Args:
-        scale: The step scale s of the envelope, above 0; in `train_many` one number, or one per
-            pair.
+        scale: The step scale s of the envelope, above 0: the largest share by which an update
+            changes a parameter or closes a residual; in `train_many` one number, or one per pair.
         law: What makes the scores; `rotational(base=leaky(0.1))` if left out.
 
     Returns:
@@ -374,8 +410,8 @@ def step_matched(
     had to fit.
 
     Args:
-        scale: The step scale s of the envelope, above 0; in `train_many` one number, or one per
-            pair.
+        scale: The step scale s of the envelope, above 0: the largest share by which an update
+            changes a parameter or closes a residual; in `train_many` one number, or one per pair.
         omega: The amount of turning, at least 0.
         gate: When to turn: "curvature", "always", "never", or a function from `View` to a boolean.
         law: What makes the scores; `rotational(base=leaky(0.1))` if left out. Curvature gates on
@@ -405,8 +441,8 @@ def adaptive(
     per pair.
 
     Args:
-        scale: The step scale s of the envelope, above 0; in `train_many` one number, or one per
-            pair.
+        scale: The step scale s of the envelope, above 0: the largest share by which an update
+            changes a parameter or closes a residual; in `train_many` one number, or one per pair.
         omega: The amount of turning, at least 0.
         gate: When to turn: "curvature" (local ratio above one), "always", "never", or a function
             from `View` to a boolean.

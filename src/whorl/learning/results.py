@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from whorl import _check
-from whorl._show import Shown
+from whorl._show import Shown, plural
 from whorl.learning.ledger import Outcome, Terms
 
 Pairs = Float[Array, "*updates"] | Float[np.ndarray, "*updates"]
@@ -33,6 +33,7 @@ class Result(Shown, eqx.Module):
         made: Updates made before the end, or before a learner would have left the interior. One
             number per pair in an ensemble.
         scheduled: Updates that were asked for.
+        stalled: Whether it stopped because no step of a pass over the samples moved anything.
 
     Examples:
         >>> run = wh.learn(net, x, y, rule=wh.exponentiated_gradient(), scale=0.2, epochs=2, seed=0)
@@ -52,11 +53,16 @@ class Result(Shown, eqx.Module):
         made = np.asarray(self.made)
         if made.ndim:
             return (
-                f"{int((made == self.scheduled).sum())} of {made.size} pairs completed"
-                f" {self.scheduled} updates"
+                f"{int((made == self.scheduled).sum())} of {plural(made.size, 'run')} completed"
+                f" {plural(self.scheduled, 'update')}"
             )
         if int(made) == self.scheduled:
-            return f"completed {int(made)} updates"
+            return f"completed {plural(int(made), 'update')}"
+        if bool(self.stalled):
+            return (
+                f"stopped at update {int(made)}: the step fell below the round-off of the longest"
+                " step, and no parameter that is not near zero moves any more"
+            )
         return f"stopped before update {int(made)}: a learner would have left the interior there"
 
 
@@ -101,7 +107,7 @@ class Info(Shown, eqx.Module):
 
     def __str__(self) -> str:
         amount = np.asarray(self.amount)
-        turned = f"{int(np.count_nonzero(amount))} of {amount.size} updates turned"
+        turned = f"{int(np.count_nonzero(amount))} of {plural(amount.size, 'update')} turned"
         return f"{turned}; steps from {np.min(self.step):.3g} to {np.max(self.step):.3g}"
 
 

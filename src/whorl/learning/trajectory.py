@@ -18,10 +18,11 @@ from whorl import _check, _progress
 from whorl._check import Count, Numbers, Order
 from whorl.learning import ledger
 from whorl.learning.ledger import Ledger, Outcome, Terms
+from whorl.learning.pace import Pace, at_rest
 from whorl.learning.policy import Policy, check_turn, envelope, look
 from whorl.learning.results import Coupled, Info
 from whorl.learning.schedule import drawn
-from whorl.system import System, checked_data
+from whorl.system import System, check_basis, checked_data
 
 
 class PairState(eqx.Module):
@@ -32,6 +33,7 @@ class PairState(eqx.Module):
     losses: tuple[Float[Array, ""], Float[Array, ""]]  # mean over samples, in the same order
     number: Int[Array, ""]
     running: Bool[Array, ""]
+    paces: tuple[Pace | None, Pace | None] = (None, None)
 
 
 class Pair(Coupled):
@@ -55,6 +57,7 @@ class Pair(Coupled):
     # with a leading axis, where they were kept: the start and every stride-th update after it
     states: tuple[Any, Any] | None
     made: Count  # updates made before the end, or before it stopped
+    stalled: Any = False  # whether it stopped because neither learner moved any more
 
     @property
     def scheduled(self) -> int:
@@ -118,19 +121,21 @@ def train(
     senses = -senses if flip else senses
     policy.check(inputs.shape[0], order.size, None)
     check_turn(policy, system)
+    check_basis(system, inputs)
     stride = None if stride is None else _check.count("stride", stride)
     start = begin(system, inputs, targets)
     _check.finite("the initial loss", start.losses)
     given = (policy, inputs, targets, start, jnp.asarray(order), jnp.asarray(senses))
     with _progress.bar("train", progress) as bar:
-        final, sums, infos, states = run(*given, record, stride, bar is not None)
-        jax.block_until_ready(final) if bar is not None else None
+        final, sums, infos, states = run(*given, record, stride, bar)
     made = _check.counted(final.number)
     kept = first(made, infos)
     if stride is not None:
         states = first(made // stride + 1, states)
     account = Ledger(sums, None if kept is None else kept.terms, start.losses[0], *final.losses)
-    return Pair(final.nonreciprocal, final.native, account, order, senses, kept, states, made)
+    stalled = _stalled(final.paces, inputs.shape[0])
+    ends = final.nonreciprocal, final.native
+    return Pair(*ends, account, order, senses, kept, states, made, stalled)
 
 
 def first(rows: Count, tree: Any) -> Any:
@@ -143,10 +148,10 @@ def first(rows: Count, tree: Any) -> Any:
 
 def begin(system: System, inputs: Array, targets: Array) -> PairState:
     """Both learners at one state."""
-    at = mean_loss(system, inputs, targets)
-    return PairState(
-        system, system, (at, at), jnp.zeros((), dtype=jnp.int32), jnp.ones((), dtype=bool)
-    )
+    at, pace = mean_loss(system, inputs, targets), at_rest(system)
+    running = jnp.ones((), dtype=bool)
+    zero = jnp.zeros((), dtype=jnp.int32)
+    return PairState(system, system, (at, at), zero, running, (pace, pace))
 
 
 def mean_loss(system: System, inputs: Array, targets: Array) -> Float[Array, ""]:
@@ -176,13 +181,13 @@ def update(
         >>> bool(np.isclose(info.terms.total, state.losses[0] - state.losses[1]))
         True
     """
-    view = policy.seen(
-        look(policy.law, state.nonreciprocal, inputs, targets, sample, turn, state.number, plan)
-    )
-    other = look(policy.law, state.native, inputs, targets, sample, turn, state.number, plan)
+    given = (inputs, targets, sample, turn, state.number, plan)
+    learners = zip((state.nonreciprocal, state.native), state.paces, strict=True)
+    view, other = (look(policy.law, one, *given, pace, policy.scale) for one, pace in learners)
+    view = policy.seen(view)
     choice = policy.decide(view)
     own, native_step = (
-        envelope(policy.scale, seen.system, seen.straight) for seen in (view, other)
+        envelope(policy.scale, seen.system, seen.straight, seen.pace) for seen in (view, other)
     )
 
     def moved(amount: Array, size: Array) -> tuple[System, Array]:
@@ -214,7 +219,10 @@ def update(
         own_loss - before,
         native_loss - native_before,
     )
-    after = PairState(taken, native, (taken_loss, native_loss), state.number + 1, state.running)
+    steps = ((view.pace, choice.step), (other.pace, native_step))
+    paces = tuple(None if pace is None else pace.stepped(step) for pace, step in steps)
+    running = state.running & ~jnp.asarray(_stalled(paces, inputs.shape[0]))
+    after = PairState(taken, native, (taken_loss, native_loss), state.number + 1, running, paces)
     opposite_loss = jnp.where(turn > 0, minus_loss, plus_loss)
     outcome = Outcome(
         taken_loss, opposite_loss, zero_loss, own_loss, native_loss, choice.step, choice.amount
@@ -234,11 +242,16 @@ def _guarded(before: PairState, after: PairState, info: Info) -> tuple[PairState
     for old, new in ((before.nonreciprocal, after.nonreciprocal), (before.native, after.native)):
         sound = sound & old.kept(new)
     kept = jax.tree.map(lambda new, old: jnp.where(sound, new, old), after, before)
-    kept = eqx.tree_at(lambda state: state.running, kept, sound)
+    kept = eqx.tree_at(lambda state: state.running, kept, sound & after.running)
     return kept, jax.tree.map(lambda leaf: jnp.where(sound, leaf, jnp.zeros_like(leaf)), info)
 
 
-@eqx.filter_jit
+def _stalled(paces: tuple[Pace | None, ...], samples: int) -> Any:
+    """Whether no learner moved in a whole pass over the samples."""
+    moving = [~pace.stalled(samples) for pace in paces if pace is not None]
+    return ~jnp.any(jnp.stack(moving)) if moving else False
+
+
 def run(
     policy: Policy,
     inputs: Array,
@@ -248,30 +261,56 @@ def run(
     turns: Array,
     record: bool,
     stride: int | None,
-    told: bool = False,
+    bar: _progress.Bar | None = None,
 ) -> tuple[PairState, Terms, Info | None, tuple[System, System] | None]:
     """All scheduled updates of a pair: its last state, its account, and what was asked to be kept.
 
     Nothing is checked here.
     """
-    updates = order.shape[0]
+    updates, plan = order.shape[0], (order, turns)
     frames = None if stride is None else _frames(start, updates // stride + 1)
-
-    def body(carry: tuple, scheduled: tuple[Array, Array]) -> tuple[tuple, Info | None]:
-        state, sums, lost, frames = carry
-        state, info = update(policy, inputs, targets, state, *scheduled, (order, turns))
-        sums, lost = added(sums, lost, info.terms)
-        if told:
-            _progress.told(state.number, updates)
-        if frames is not None:
-            frames = _with_frame(frames, state, stride)
-        return (state, sums, lost, frames), info if record else None
-
+    infos = None
+    if record:
+        one = jax.eval_shape(update, policy, inputs, targets, start, order[0], turns[0], plan)[1]
+        infos = jax.tree.map(lambda leaf: jnp.zeros((updates, *leaf.shape), leaf.dtype), one)
     empty = ledger.zeros(inputs.dtype)
-    (state, sums, lost, frames), infos = jax.lax.scan(
-        body, (start, empty, empty, frames), (order, turns)
+    state, sums, lost, infos, frames = _progress.in_pieces(
+        lambda carry, first, last: _advanced(
+            policy, inputs, targets, carry, plan, first, last, stride
+        ),
+        (start, empty, empty, infos, frames),
+        updates,
+        (policy, inputs, targets, plan),
+        bar,
     )
     return state, jax.tree.map(jnp.add, sums, lost), infos, frames
+
+
+@eqx.filter_jit
+def _advanced(
+    policy: Policy,
+    inputs: Array,
+    targets: Array,
+    carry: tuple,
+    plan: tuple[Array, Array],
+    first: Count,
+    last: Count,
+    stride: int | None,
+) -> tuple:
+    """The updates from `first` to before `last`."""
+
+    def body(number: Array, carry: tuple) -> tuple:
+        state, sums, lost, infos, frames = carry
+        now = (one[number] for one in plan)
+        state, info = update(policy, inputs, targets, state, *now, plan)
+        sums, lost = added(sums, lost, info.terms)
+        if infos is not None:
+            infos = jax.tree.map(lambda rows, row: rows.at[number].set(row), infos, info)
+        if frames is not None:
+            frames = _with_frame(frames, state, stride)
+        return state, sums, lost, infos, frames
+
+    return jax.lax.fori_loop(first, last, body, carry)
 
 
 def added(sums: Terms, lost: Terms, terms: Terms) -> tuple[Terms, Terms]:

@@ -12,6 +12,11 @@ $5\,\% - a(\delta)$. Near zero all of the five per cent lies above, because noth
 from it they are shared alike. Were $\delta$ true, then what the estimate has beyond it would be
 noise, and every unit's part of it is counted as such: random signs then know by themselves how badly
 few units know their own scatter.
+
+Limits follow the tests, so that a verdict never stands beside an interval that denies it. The
+interval of the skew part reaches zero exactly where the test of "symmetric" does not reject, that
+of a rotation exactly where the test of "real eigenvalues" does not (`turning`), and all of them
+belong to the level of the verdict.
 """
 
 import itertools
@@ -22,14 +27,15 @@ import numpy as np
 from jaxtyping import Complex, Float
 from scipy import optimize, stats
 
-from whorl.measured.estimate import Estimated, Matrix
+from whorl.measured.estimate import Estimated, Matrix, crossing, sidak
+from whorl.measured.turning import Turning
 
 REPLICATES = 999
 
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate and the range that 95 of 100 such experiments would put around the truth.
+    """An estimate and the range that holds the truth in 95 of 100 experiments, or at another level.
 
     Examples:
         >>> from whorl import measured
@@ -60,32 +66,68 @@ class Intervals:
     modes: tuple[Mode, ...]
     replicates: Float[np.ndarray, "replicates n n"]
 
+    @property
+    def rotation(self) -> Interval | None:
+        """The fastest rotation, of the modes that surely turn where there are any."""
+        found = [mode.rotation for mode in self.modes if mode.rotation.estimate > 0]
+        return max(found, key=lambda one: (one.low > 0, one.estimate), default=None)
+
 
 def intervals(
-    fit: Estimated, *, zero: bool = False, replicates: int = REPLICATES, seed: int = 0
+    fit: Estimated,
+    spun: Turning | None = None,
+    *,
+    zero: bool = False,
+    test: Callable[[float], float] | None = None,
+    alpha: float = 0.05,
+    tried: int = 1,
+    replicates: int = REPLICATES,
+    seed: int = 0,
 ) -> Intervals:
     """Intervals for index, skew part, decay and rotation rates.
 
-    A size is never estimated as zero, so replicates alone would never let its interval reach zero.
-    `zero` says that the test has not rejected it, and the intervals of the skew part and of the
-    rotation then begin there.
+    Args:
+        fit: the estimated loop.
+        spun: the test of its eigenvalues; rotation rates have the limits that it does not reject.
+        zero: whether "symmetric" is not rejected, so that skew part and rotation may be zero.
+        test: the p-value of "symmetric" once a part of the skew part, from 0 to 1, is taken away.
+        alpha: the level of the verdict, which is the chance that an interval misses the truth.
+        tried: how many loops the verdict looks at.
+        replicates: of the bootstrap.
+        seed: of the random signs.
     """
     flips = signs(len(fit.influence), replicates, seed)
     loops = fit.loop + np.tensordot(flips, fit.wary, axes=1)
-    reach = float(stats.t.ppf(0.975, fit.free))
-    skew = share(fit, flips, zero=zero)
+    reach = float(stats.t.ppf(1 - alpha / 2, fit.free))
+    skew = share(fit, flips, zero=zero, test=test, alpha=alpha, tried=tried)
     index = Interval(fit.index, 1 - skew.high**2, 1 - skew.low**2)
     clouds = matched(fit.eigenvalues, np.linalg.eigvals(loops))
-    modes = tuple(
-        _mode(value, cloud, reach, zero)
-        for value, cloud in zip(fit.eigenvalues, clouds.T, strict=True)
-        if value.imag >= 0
-    )
-    return Intervals(index, skew, modes, loops)
+    modes = []
+    for value, cloud in zip(fit.eigenvalues, clouds.T, strict=True):
+        if value.imag < 0:
+            continue
+        # A conjugate pair is one mode; which of the two a replicate was paired with is the same.
+        decay, rotation = np.real(cloud), np.abs(np.imag(cloud))
+        spread = _interval(value.imag, rotation, reach)
+        if spun is not None and value.imag > 0:
+            low, high = spun.rates(value, alpha, tried)
+            spread = Interval(float(value.imag), low, high)
+        elif spun is not None and spun.complex <= alpha:
+            spread = Interval(0.0, 0.0, 0.0)
+        spread = Interval(spread.estimate, 0.0 if zero else spread.low, spread.high)
+        cloud = decay + 1j * rotation
+        modes.append(Mode(_interval(value.real, decay, reach), spread, cloud))
+    return Intervals(index, skew, tuple(modes), loops)
 
 
 def share(
-    fit: Estimated, flips: Float[np.ndarray, "replicates units"], *, zero: bool = False
+    fit: Estimated,
+    flips: Float[np.ndarray, "replicates units"],
+    *,
+    zero: bool = False,
+    test: Callable[[float], float] | None = None,
+    alpha: float = 0.05,
+    tried: int = 1,
 ) -> Interval:
     """The interval of the skew part, as a share of the loop, by inverting its test."""
     if not np.any(fit.influence):
@@ -97,7 +139,8 @@ def share(
     even, odd = (noise + noise.swapaxes(1, 2)) / 2, (noise - noise.swapaxes(1, 2)) / 2
     along, beside = np.sum(even * straight, axis=(1, 2)), np.sum(even**2, axis=(1, 2))
     within, across = np.sum(odd * turned, axis=(1, 2)), np.sum(odd**2, axis=(1, 2))
-    across -= within**2  # noise in other planes, which makes the skew part longer
+    # Noise in other planes makes the skew part longer.
+    across = np.maximum(across - within**2, 0.0)
     own = np.sqrt(max(np.sum(fit.skew**2) - np.mean(across), 0.0))
     seen, size, more = fit.skewness, fit.clean, flips @ fit.told(turned)
 
@@ -106,26 +149,21 @@ def share(
         skew = (whole + within + (own - whole) * more) ** 2 + across
         return np.sqrt(skew / (size**2 + 2 * size * along + beside + skew))
 
-    large = np.quantile(drawn(0.0), 0.95)
+    large = np.quantile(drawn(0.0), 1 - alpha)
 
     def tails(part: float) -> tuple[float, float]:
         shares = drawn(part)
-        low = 0.025 * np.clip((np.mean(shares >= large) - 0.05) / 0.95, 0.0, 1.0)
-        return float(np.mean(shares <= seen) - low), float(np.mean(shares >= seen) - 0.05 + low)
+        low = alpha / 2 * np.clip((np.mean(shares >= large) - alpha) / (1 - alpha), 0.0, 1.0)
+        return float(np.mean(shares <= seen) - low), float(np.mean(shares >= seen) - alpha + low)
 
-    low = (
-        0.0 if zero or tails(0.0)[1] >= 0 else _crossing(lambda part: tails(part)[1] >= 0, 0, seen)
-    )
-    high = _crossing(lambda part: tails(part)[0] < 0, seen, 1 - 1e-9)
+    low = 0.0
+    if not zero and tails(0.0)[1] < 0:
+        low = crossing(lambda part: tails(part)[1] >= 0, 0, seen)
+    elif test is not None and not zero:  # the test rejects what this statistic does not
+        kept = crossing(lambda part: sidak(test(part), tried) > alpha, 0.0, 1.0) * seen
+        low = float(kept / np.sqrt(1 - seen**2 + kept**2))
+    high = crossing(lambda part: tails(part)[0] < 0, seen, 1 - 1e-9)
     return Interval(seen, min(low, seen), max(high, seen))
-
-
-def _crossing(above: Callable[[float], bool], low: float, high: float) -> float:
-    """Where something that does not hold at `low` begins to hold."""
-    for _ in range(30):
-        middle = (low + high) / 2
-        low, high = (low, middle) if above(middle) else (middle, high)
-    return (low + high) / 2
 
 
 def signs(units: int, replicates: int, seed: int) -> Float[np.ndarray, "replicates units"]:
@@ -154,26 +192,14 @@ def matched(
     )
 
 
-def _mode(value: complex, cloud: np.ndarray, reach: float, zero: bool) -> Mode:
-    # A conjugate pair is one mode; which of the two a replicate was paired with does not matter.
-    decay, rotation = np.real(cloud), np.abs(np.imag(cloud))
-    return Mode(
-        _interval(value.real, decay, reach),
-        _interval(value.imag, rotation, reach, zero),
-        decay + 1j * rotation,
-    )
-
-
-def _interval(estimate: float, drawn: np.ndarray, reach: float, zero: bool = False) -> Interval:
+def _interval(estimate: float, drawn: np.ndarray, reach: float) -> Interval:
     # Efron's bias correction: noise makes rotation rates larger, in the replicates once more than
     # in the estimate.
     below = np.clip(np.mean(drawn < estimate) + np.mean(drawn == estimate) / 2, 0.02, 0.98)
     # Student's quantile, because few units know their own scatter badly.
     shift = 2 * stats.norm.ppf(below)
     low, high = np.quantile(drawn, stats.norm.cdf([shift - reach, shift + reach]))
-    return Interval(
-        float(estimate), 0.0 if zero else float(min(low, estimate)), float(max(high, estimate))
-    )
+    return Interval(float(estimate), float(min(low, estimate)), float(max(high, estimate)))
 
 
 def ellipse(

@@ -1,9 +1,13 @@
 r"""Was mass conserved in the data?
 
-The velocities of a sample's outputs should sum to zero. What they sum to instead is noise, or it is
-a leak: something that follows what was applied, $\mathbf{1}^\mathsf{T}y = c\cdot x$. If there is no
-leak, the sum is as likely to be positive as negative in every unit, and random signs give an exact
-test of $c = 0$.
+Outputs are conserved when their sum follows nothing: it is constant up to round-off, up to the
+digits that were written, or up to noise that is clearly smaller than what the outputs do. Tables
+and series share this definition.
+
+In a table the velocities of a sample's outputs should sum to zero. What they sum to instead is
+noise, or it is a leak: something that follows what was applied, $\mathbf{1}^\mathsf{T}y = c\cdot x$.
+If there is no leak, the sum is as likely to be positive as negative in every unit, and random signs
+give an exact test of $c = 0$. In a series (`dependence`) a leak follows the sample before.
 """
 
 from dataclasses import dataclass
@@ -15,6 +19,7 @@ from whorl.measured.moments import Moments
 DRAWS = 999
 EXACT = 1e-9  # a sum below this share of the velocities is round-off
 WRITTEN = 1e-3  # below this one it may be the digits that a file was written with, and is no leak
+BLURRED = 0.3  # sums this large beside the velocities tell nothing about conservation
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,7 @@ class Mass:
     # answer
     offset: float
     p: float  # of the test that the sums do not follow what was applied
+    written: float = WRITTEN  # a share that the digits of the file may leave
 
     @property
     def exact(self) -> bool:
@@ -36,7 +42,11 @@ class Mass:
 
     def leaks(self, alpha: float = 0.05) -> bool:
         """Whether the sums follow what was applied, and are more than digits that were cut off."""
-        return self.share > WRITTEN and self.p <= alpha
+        return self.share > max(WRITTEN, self.written) and self.p <= alpha
+
+    def conserved(self, alpha: float = 0.05) -> bool:
+        """Whether the sums are constant, as far as the noise lets it be seen."""
+        return self.exact or (self.share < BLURRED and not self.leaks(alpha))
 
 
 def mass(moments: Moments, drive: str, outputs: int, *, seed: int = 0) -> Mass:

@@ -9,6 +9,7 @@ excited less than `tol` times as strongly as the strongest says nothing about th
 out, of what goes in and of what comes out, and reported.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -251,3 +252,16 @@ def skewness(loop: Matrix) -> float:
     """Size of the skew part over the size of the whole; 0 for a loop that does nothing."""
     size = np.linalg.norm(loop)
     return float(np.linalg.norm(loop - loop.T) / 2 / size) if size > 0 else 0.0
+
+
+def crossing(above: Callable[[float], bool], low: float, high: float) -> float:
+    """Where something that does not hold at `low` begins to hold."""
+    for _ in range(30):
+        middle = (low + high) / 2
+        low, high = (low, middle) if above(middle) else (middle, high)
+    return (low + high) / 2
+
+
+def sidak(p: float, tried: float) -> float:
+    """The p-value of the smallest of some independent ones; with 1 / tried, the level of each."""
+    return p if tried == 1 or p >= 1 else float(-np.expm1(tried * np.log1p(-p)))

@@ -88,9 +88,9 @@ def raw(axes: Any, loop: Loop, samples: int, outputs: int) -> None:
 
 def states(axes: Any, course: Course, unit: str) -> None:
     """Every part of the state over time, with the operating point as a line."""
-    given = course.steps
+    given, rests = course.raw, course.span.lifted(course.rest)
     thin = max(1, len(given.now) // SHOWN)
-    for number, (own, rest) in enumerate(zip(given.after.T[:8], course.rest, strict=False)):
+    for number, (own, rest) in enumerate(zip(given.after.T[:8], rests, strict=False)):
         look = {"color": ALIKE[number % 6], "alpha": 0.6}
         marks = {"marker": MARKERS[number % 8], "linestyle": "", "markersize": 3}
         axes.plot(given.time[::thin], own[::thin], label=f"state {number + 1}", **look, **marks)

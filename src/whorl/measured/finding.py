@@ -1,18 +1,19 @@
 """The verdict on a measured learner, and every number behind it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from whorl import _check
-from whorl._show import Shown
+from whorl._show import Shown, plural
 from whorl.measured import words
 from whorl.measured.bootstrap import Interval, Intervals, intervals
 from whorl.measured.conservation import Mass, mass
 from whorl.measured.diagnosis import Diagnosis, diagnose
-from whorl.measured.estimate import TOL, Fit, fit
-from whorl.measured.flips import Test, reciprocal
+from whorl.measured.estimate import TOL, Fit, fit, sidak
+from whorl.measured.flips import Test, reciprocal, without
 from whorl.measured.intake import Measurements
 from whorl.measured.moments import Record
 from whorl.measured.order import Order, order
@@ -52,7 +53,7 @@ class Loop(Shown):
 
     def __str__(self) -> str:
         name = f"loop of sample {self.sample}" if self.sample else "loop"
-        return f"{name}: {self.record.rows} rows, {self.fit.rank} directions, p = {self.p:.3g}"
+        return f"{name}: {self.record.rows} rows, {plural(self.fit.rank, 'direction')}, p = {self.p:.3g}"
 
     @property
     def p(self) -> float:
@@ -64,11 +65,11 @@ class Loop(Shown):
 
     def verdict(self, alpha: float, tried: int = 1) -> Verdict:
         """The finding on this loop alone; `tried` is the number of loops that were looked at."""
-        if self.turning is None or self.p > alpha:
+        if self.turning is None or sidak(self.p, tried) > alpha:
             return Verdict.RECIPROCAL
         if self.order.suspect:  # what the order of the rows may have made is nobody's turn
             return Verdict.BORDERLINE
-        if 1 - (1 - self.turning.real) ** tried <= alpha:
+        if sidak(self.turning.real, tried) <= alpha:
             return Verdict.TURNS
         return Verdict.GRADIENT if self.turning.complex <= alpha else Verdict.BORDERLINE
 
@@ -79,9 +80,8 @@ class Loop(Shown):
 
     @property
     def rotation(self) -> Interval | None:
-        """The fastest rotation rate."""
-        turning = [mode.rotation for mode in self.intervals.modes if mode.rotation.estimate > 0]
-        return max(turning, key=lambda rate: rate.estimate) if turning else None
+        """The fastest rotation rate, of the modes that surely turn where there are any."""
+        return self.intervals.rotation
 
 
 @dataclass(frozen=True, repr=False)
@@ -113,11 +113,7 @@ class Finding(Shown):
         independently).
         """
         tested = [loop.p for loop in self.loops if loop.test is not None]
-        return (
-            float(-np.expm1(len(tested) * np.log1p(-min(tested))))
-            if tested and min(tested) < 1
-            else 1.0
-        )
+        return sidak(min(tested), len(tested)) if tested else 1.0
 
     @property
     def verdict(self) -> Verdict:
@@ -127,11 +123,11 @@ class Finding(Shown):
         would have been seen.
         """
         if self.p > self.alpha:
-            reach = self.leading.power
+            reach = _clearest(self.loops).power
             return (
                 Verdict.INCONCLUSIVE if reach is not None and reach.little else Verdict.RECIPROCAL
             )
-        words = [loop.verdict(self.alpha, len(self.loops)) for loop in self.loops]
+        words = [loop.verdict(self.alpha, self.tried) for loop in self.loops]
         odd = {word for word in words if word != Verdict.RECIPROCAL}
         if Verdict.TURNS in odd:
             return Verdict.TURNS
@@ -149,16 +145,14 @@ class Finding(Shown):
 
     @property
     def leading(self) -> Loop:
-        """The loop with the clearest skew part."""
-        return min(self.loops, key=lambda loop: (loop.p, -loop.fit.skewness))
+        """The loop with the clearest skew part, of those that have the verdict."""
+        same = [one for one in self.loops if one.verdict(self.alpha, self.tried) == self.verdict]
+        return _clearest(same or self.loops)
 
     @property
-    def turner(self) -> Loop:
-        """The loop whose modes decide between a turn and a gradient in another metric."""
-        wanted = [
-            loop for loop in self.loops if loop.verdict(self.alpha, len(self.loops)) == self.verdict
-        ]
-        return min(wanted or self.loops, key=lambda loop: (loop.p, -loop.fit.skewness))
+    def tried(self) -> int:
+        """The number of loops that were looked at."""
+        return len(self.loops)
 
     def __str__(self) -> str:
         return words.verdict(self)
@@ -169,9 +163,18 @@ class Finding(Shown):
 
         return fragment(self)
 
+    @property
+    def said(self) -> words.Said:
+        """What is said of it: the one source of text, page, notebook and JSON."""
+        return words.said(self)
+
     def to_dict(self) -> dict[str, Any]:
         """The same for machines."""
         return words.numbers(self)
+
+
+def _clearest(loops: Sequence[Loop]) -> Loop:
+    return min(loops, key=lambda loop: (loop.p, -loop.fit.skewness))
 
 
 def judge(
@@ -258,8 +261,18 @@ def _loop(
         diagnose(estimate, record.moments, state, tol=tol, seed=seed) if test is not None else None
     )
     conserved = mass(record.moments, drive, measurements.outputs, seed=seed)
-    spans = intervals(estimate, zero=test is None or test.p > alpha, seed=seed)
     spun = turning(estimate.loop, estimate.influence, estimate.free) if test is not None else None
+    tried = len(measurements.records)
+    sure = test is not None and estimate.skewness > ROUND_OFF and sidak(test.p, tried) <= alpha
+    spans = intervals(
+        estimate,
+        spun,
+        zero=not sure,
+        test=lambda part: reciprocal(without(estimate, part), seed=seed).p,
+        alpha=alpha,
+        tried=tried,
+        seed=seed,
+    )
     came = order(record.moments, drive, estimate, seed=seed)
     return Loop(
         _check.plain(label),

@@ -21,7 +21,7 @@ where units are few, the test keeps its power. A leftover is smaller than the no
 enlarged by $(1-H_u)^{-1/2}$, with $H_u$ the unit's block of the projector on the fit.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -118,6 +118,13 @@ def reciprocal(fit: Fit, *, seed: int = 0) -> Test:
     seen = found.observed()
     # Statistics that are equal in exact arithmetic must not be told apart by round-off.
     return Test(float((1 + np.sum(tried >= seen * (1 - 1e-9))) / (1 + len(tried))), found)
+
+
+def without(fit: Fit, part: float) -> Fit:
+    """The same experiment with a part of the skew part taken away, from 0 to 1."""
+    skew = part * fit.skew
+    cross, answer = fit.cross - skew @ fit.gram, fit.answer - fit.drive @ skew.T
+    return replace(fit, cross=cross, answer=answer)
 
 
 def studentised(

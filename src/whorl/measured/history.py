@@ -16,10 +16,12 @@ import numpy as np
 
 from whorl import _check
 from whorl._show import Shown
-from whorl.ground.tables import Table, TableError
+from whorl.ground.source import TableError
+from whorl.ground.tables import Table
 from whorl.measured import series, words
 from whorl.measured.bootstrap import Interval, Intervals, intervals
 from whorl.measured.layout import called
+from whorl.measured.periodic import Line
 from whorl.measured.power import Power
 from whorl.measured.reading import array
 from whorl.measured.series import Arrow, Course, Stretch
@@ -43,6 +45,7 @@ class Phase:
     power: Power | None  # None where there is one state, which cannot turn
     turning: Turning
     intervals: Intervals
+    drive: Line | None  # of a periodic signal; None where all is round-off
     arrow: Arrow | None  # of runs that stay where they are
     effects: dict[str, float]
     aliased: bool
@@ -73,7 +76,13 @@ class History(Shown):
     areas: tuple[Interval, ...]  # of the closed cycles of a learner whose tasks alternate
     alpha: float
     time_unit: str
+    names: tuple[str, ...]  # of the columns of the state
     dropped: int = 0  # samples that lacked a value
+
+    @property
+    def can_turn(self) -> bool:
+        """Whether there are two directions to turn in."""
+        return any(phase.power is not None for phase in self.phases)
 
     @property
     def verdict(self) -> Verdict:
@@ -82,6 +91,7 @@ class History(Shown):
             Verdict.TURNS,
             Verdict.BORDERLINE,
             Verdict.GRADIENT,
+            Verdict.CANNOT_TELL,
             Verdict.INCONCLUSIVE,
             Verdict.RECIPROCAL,
         )
@@ -93,17 +103,23 @@ class History(Shown):
         """Whether a mode surely rotates."""
         return self.verdict == Verdict.TURNS
 
+    @property
+    def said(self) -> words.Said:
+        """What is said of it: the one source of text, page, notebook and JSON."""
+        tables = tuple(
+            (f"{phase.called}: {phase.verdict}" if phase.name else "", details(self, phase))
+            for phase in self.phases
+        )
+        worries = [note for phase in self.phases for note in notes(self, phase)]
+        return words.Said(headline(self), reason(self), tables, worries)
+
     def __str__(self) -> str:
-        lines = [headline(self)]
-        for phase in self.phases:
-            lines.append("")
-            if phase.name:
-                lines.append(f"  {phase.called}: {phase.verdict}.")
-            lines += [f"  {name:<11}{text}" for name, text in details(self, phase)]
-            lines += [f"  {'note':<11}{text}" for text in notes(self, phase)]
-        if self.areas:
-            lines += ["", f"  {'area':<11}{_areas(self)}"]
-        return "\n".join(lines)
+        whole = self.said
+        lines = [whole.headline, whole.reason]
+        for name, table in whole.tables:
+            lines += ["", *[f"  {name}."] * bool(name)]
+            lines += [f"  {left:<11}{text}" for left, text in table]
+        return "\n".join(lines + [f"  {'note':<11}{text}" for text in whole.notes])
 
     def _repr_html_(self) -> str:
         """Words, tables and pictures, where a notebook shows a finding."""
@@ -118,12 +134,14 @@ class History(Shown):
             "verdict": str(self.verdict),
             "code": self.verdict.code,
             "colour": self.verdict.colour,
-            "headline": headline(self),
+            "can_turn": self.can_turn,
+            **self.said.to_dict(),
+            "columns": list(self.names),
             "dropped": self.dropped,
             "alpha": self.alpha,
             "time_unit": self.time_unit,
             "areas": [words.three(one) for one in self.areas],
-            "phases": [_numbers(phase) for phase in self.phases],
+            "phases": [_numbers(self, phase) for phase in self.phases],
         }
 
 
@@ -133,6 +151,7 @@ def follow(
     *,
     run: Any = None,
     phase: Any = None,
+    names: Sequence[str] | None = None,
     alpha: float = 0.05,
     skew: float = 0.1,
     time_unit: str = "unit time",
@@ -145,6 +164,7 @@ def follow(
         state: outputs or learning degrees of freedom `(rows, n)`.
         run: a label per row; without it a run ends where time goes back.
         phase: a label per row, of the task that was on.
+        names: of the columns of the state, for words only; `state_1` ... unless they are given.
         alpha: the chance of a false alarm that is accepted.
         skew: a skew part, as a share of the loop; where it would hardly be seen, no rejection is
             inconclusive.
@@ -170,6 +190,11 @@ def follow(
         raise ValueError(f"state must have one row per time, {len(when)}, but it has {len(where)}")
     if not 1 <= where.shape[1] <= MOST:
         raise ValueError(f"state must have 1 to {MOST} columns, but it has {where.shape[1]}")
+    called = tuple(names or (f"state_{number + 1}" for number in range(where.shape[1])))
+    if len(called) != where.shape[1]:
+        raise ValueError(
+            f"names must have one name per state, {where.shape[1]}, but there are {len(called)}"
+        )
     labels = {
         name: None if given is None else _check.numpy(name, given).astype(str)
         for name, given in (("run", run), ("phase", phase))
@@ -180,9 +205,9 @@ def follow(
                 f"{name} must have one label per row, {len(when)}, but its shape is {given.shape}"
             )
     _check_times(when, labels["run"])
-    found = _phases(when, where, labels["run"], labels["phase"], alpha, skew)
+    found = _phases(when, where, labels["run"], labels["phase"], called, alpha, skew)
     areas = _cycles(where, labels["run"], labels["phase"])
-    return History(source, found, areas, float(alpha), time_unit)
+    return History(source, found, areas, float(alpha), time_unit, called)
 
 
 def _check_times(time: np.ndarray, run: np.ndarray | None) -> None:
@@ -251,15 +276,13 @@ def read_series(
             )
         wanted = ["time", *(name for _, name in columns)]
         labels = [name for name in ("run", "phase") if name in table.names]
-        batches = list(table.batches(wanted, labels))
-        if not batches:
-            raise TableError("the table must have samples, but it has none", row=0)
-        given = {
-            name: np.concatenate([b.columns[name] for b in batches]) for name in (*wanted, *labels)
-        }
+        given = table.columns(wanted, labels)
+        if not len(given["time"]):
+            raise TableError("the table must have samples, but it has none")
         if len(given["time"]) > ROWS:
             raise TableError(f"the table must have at most {ROWS} samples, but it has more")
         state = np.stack([given[name] for name in wanted[1:]], axis=1)
+        old = {called(new): name for name, new in (rename or {}).items()}
     except TableError as fault:
         raise table.named(fault) from None
     try:
@@ -268,6 +291,7 @@ def read_series(
             state,
             run=given.get("run"),
             phase=given.get("phase"),
+            names=[_check.plain(old.get(name, name)) for name in wanted[1:]],
             alpha=alpha,
             skew=skew,
             time_unit=time_unit or table.units.get("time", "unit time"),
@@ -287,11 +311,12 @@ def _phases(
     state: np.ndarray,
     run: np.ndarray | None,
     phase: np.ndarray | None,
+    names: Sequence[str],
     alpha: float,
     skew: float,
 ) -> tuple[Phase, ...]:
     if phase is None:
-        return (_phase("", series.runs(time, state, run), alpha, skew),)
+        return (_phase("", series.runs(time, state, run), names, alpha, skew),)
     both = phase if run is None else np.char.add(np.char.add(run, "\0"), phase)
     stretches = np.split(np.arange(len(time)), np.flatnonzero(both[1:] != both[:-1]) + 1)
     found = []
@@ -299,29 +324,33 @@ def _phases(
         own = [rows for rows in stretches if phase[rows[0]] == name]
         try:
             pieces = [part for rows in own for part in series.runs(time[rows], state[rows])]
-            found.append(_phase(_check.plain(str(name)), pieces, alpha, skew))
+            found.append(_phase(_check.plain(str(name)), pieces, names, alpha, skew))
         except ValueError as refusal:
             raise ValueError(f"phase {_check.plain(str(name))}: {refusal}") from None
     return tuple(found)
 
 
-def _phase(name: str, found: list[Stretch], alpha: float, skew: float) -> Phase:
-    course = series.follow(found)
+def _phase(
+    name: str, found: list[Stretch], names: Sequence[str], alpha: float, skew: float
+) -> Phase:
+    course = series.follow(found, names)
     p, reach, spun = 1.0, None, Turning(1.0, 1.0)
     if course.rank > 1:
         p, reach = course.symmetric_p, course.power(size=skew, level=alpha)
         spun = turning(course.loop, course.influence, course.free)
-    spread = intervals(course, zero=p > alpha)
-    still = series.stationary(found, course) and course.rank > 1 and len(course.left) >= 50
+    spread = intervals(course, spun, zero=p > alpha, test=course.without, alpha=alpha)
+    still = series.stationary(course) and course.rank > 1 and len(course.left) >= 50
+    drive = series.driven(course)
     return Phase(
         name,
         course,
-        series.judged(course, reach, spun, alpha),
+        series.judged(course, reach, spun, drive, alpha),
         p,
         reach,
         spun,
         spread,
-        series.arrow(course) if still else None,
+        drive,
+        series.arrow(course, alpha) if still else None,
         series.effects(course, still=still),
         series.aliased(course, spread),
     )
@@ -347,15 +376,18 @@ def headline(history: History) -> str:
         said = ", ".join(f"{phase.name}: {phase.verdict}" for phase in history.phases)
         return f"This learner in each phase: {said}."
     phase = next(iter(history.phases))
-    rates = [mode.rotation for mode in phase.intervals.modes]
+    rate = phase.intervals.rotation
+    if not history.can_turn:
+        return "This learner cannot turn: its states leave one direction, and it takes two to turn."
     return {
+        Verdict.CANNOT_TELL: "A periodic signal drives these states, so there is no verdict.",
         Verdict.RECIPROCAL: "This learner shows no sign of turning.",
         Verdict.INCONCLUSIVE: "Inconclusive: these series cannot tell whether this learner turns.",
         Verdict.GRADIENT: (
             "This learner follows a gradient in another metric: not reciprocal, and no mode turns."
         ),
         Verdict.TURNS: (
-            f"This learner turns, at {max(rate.estimate for rate in rates):.2g}"
+            f"This learner turns, at {rate.estimate if rate else 0:.2g}"
             f" {words.turn_unit(history.time_unit)}."
         ),
     }.get(phase.verdict, "This learner is not reciprocal, and whether it turns is borderline.")
@@ -365,6 +397,12 @@ def reason(history: History) -> str:
     """What the verdict rests on, and the area of the cycles where there are any."""
     said = []
     for phase in history.phases:
+        if phase.power is None:
+            said.append(f"{f'{phase.called}: one' if phase.name else 'One'} direction cannot turn.")
+            continue
+        if phase.verdict == Verdict.CANNOT_TELL:
+            said.append(_driven(history, phase))
+            continue
         who = f"In phase {phase.name}, that" if phase.name else "That"
         rejected = "is rejected" if phase.p <= history.alpha else "is not rejected"
         second = {
@@ -383,8 +421,7 @@ def details(history: History, phase: Phase) -> list[tuple[str, str]]:
     """The numbers behind the verdict on a phase, a name and a phrase each."""
     course, unit = phase.course, history.time_unit
     decays = [mode.decay for mode in phase.intervals.modes]
-    fastest = max((mode.rotation for mode in phase.intervals.modes), key=lambda one: one.estimate)
-    given = course.steps
+    fastest, given = phase.intervals.rotation, course.steps
     even = "even" if given.even else "uneven"
     lines = [
         (
@@ -401,7 +438,7 @@ def details(history: History, phase: Phase) -> list[tuple[str, str]]:
             (
                 f"{words.ranged(fastest)} {words.turn_unit(unit)}; half a cycle per step would be "
                 f"{np.pi / np.median(given.gap):.3g}"
-                if fastest.estimate > 0
+                if fastest
                 else "none in the estimate"
             ),
         ),
@@ -413,11 +450,36 @@ def details(history: History, phase: Phase) -> list[tuple[str, str]]:
             ),
         ),
     ]
+    lines += _directions(history, phase)
     if phase.power is not None:
         lines.append(("power", words.powerful(phase.power, 0)))
     if phase.arrow is not None:
-        lines += _arrow(phase.arrow, unit)
+        lines += _arrow(phase.arrow, unit, history.alpha)
+    if history.areas and phase is history.phases[-1]:
+        lines.append(("area", _areas(history)))
     return lines
+
+
+def _directions(history: History, phase: Phase) -> list[tuple[str, str]]:
+    """The equations between the states, and in how many directions the loop was certified."""
+    tied, left = phase.course.span, phase.course.rank
+    if not tied.equations:
+        return []
+    said = "; ".join(one.said(history.names) for one in tied.equations)
+    kind = "zero-sum " * tied.conserved + "remaining " * (not tied.conserved)
+    where = f"certified in {left} {kind}direction{'s' * (left != 1)}"
+    return [("mass" if tied.conserved else "equation", f"{said}; {where}")]
+
+
+def _driven(history: History, phase: Phase) -> str:
+    """What is said of a periodic signal."""
+    assert phase.drive is not None
+    where = f"In phase {phase.name}, a" if phase.name else "A"
+    return (
+        f"{where} line with a period of {phase.drive.period:.3g} {history.time_unit} is left over by"
+        f" the best loop (p = {phase.drive.p:.2g}). A loop without a drive can only turn to follow"
+        " it: record the signal, or switch it off."
+    )
 
 
 def notes(history: History, phase: Phase) -> list[str]:
@@ -436,12 +498,12 @@ def notes(history: History, phase: Phase) -> list[str]:
     ]
 
 
-def _arrow(arrow: Arrow, unit: str) -> list[tuple[str, str]]:
+def _arrow(arrow: Arrow, unit: str, alpha: float) -> list[tuple[str, str]]:
     lines = [
         (
             "balance",
             (
-                f"detailed balance {'is rejected' if arrow.p <= 0.05 else 'is not rejected'}: p ="
+                f"detailed balance {'is rejected' if arrow.p <= alpha else 'is not rejected'}: p ="
                 f" {arrow.p:.2g}"
             ),
         )
@@ -450,7 +512,8 @@ def _arrow(arrow: Arrow, unit: str) -> list[tuple[str, str]]:
     seen = Interval(*(float(arrow.area[top] + k * arrow.spread[top]) for k in (0, -1, 1)))
     lines.append(("area", f"{words.ranged(seen)} enclosed per {unit}"))
     if arrow.entropy is not None:
-        lines.append(("entropy", f"{words.ranged(arrow.entropy)} produced per {unit}"))
+        known = f"{words.ranged(arrow.entropy)} produced per {unit}"
+        lines.append(("entropy", known if arrow.determined else "not determined"))
     return lines
 
 
@@ -468,8 +531,9 @@ def _areas(history: History) -> str:
     )
 
 
-def _numbers(phase: Phase) -> dict[str, Any]:
+def _numbers(history: History, phase: Phase) -> dict[str, Any]:
     course, arrow = phase.course, phase.arrow
+    lift = course.span.basis
     return {
         "phase": phase.name or None,
         "verdict": str(phase.verdict),
@@ -477,8 +541,28 @@ def _numbers(phase: Phase) -> dict[str, Any]:
         "power": words.reach(phase.power, 0) if phase.power else None,
         "p_real": phase.turning.real,
         "p_complex": phase.turning.complex,
-        "loop": course.loop.tolist(),
-        "rest": course.rest.tolist(),
+        "loop": (lift @ course.loop @ lift.T).tolist(),
+        "rest": course.span.lifted(course.rest).tolist(),
+        "directions": course.rank,
+        "basis": lift.tolist(),
+        "conserved": course.span.conserved,
+        "equations": [
+            {
+                "text": one.said(history.names),
+                "weights": one.weights.tolist(),
+                "constant": one.constant,
+            }
+            for one in course.span.equations
+        ],
+        "drive": (
+            None
+            if phase.drive is None
+            else {
+                "p": phase.drive.p,
+                "seen": phase.drive.seen,
+                "period": phase.drive.period if np.isfinite(phase.drive.period) else None,
+            }
+        ),
         "skewness": words.three(phase.intervals.skewness),
         "modes": [
             {"decay": words.three(mode.decay), "rotation": words.three(mode.rotation)}
@@ -495,7 +579,9 @@ def _numbers(phase: Phase) -> dict[str, Any]:
                 "p": arrow.p,
                 "area": arrow.area.tolist(),
                 "spread": arrow.spread.tolist(),
-                "entropy": words.three(arrow.entropy) if arrow.entropy else None,
+                "entropy": (
+                    words.three(arrow.entropy) if arrow.entropy and arrow.determined else None
+                ),
             }
         ),
     }

@@ -6,14 +6,15 @@ judged together.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from whorl import simplex
-from whorl._show import Shown
-from whorl.ground.tables import LABEL, TableError
+from whorl._show import Shown, plural
+from whorl.ground.source import LABEL, TableError
 from whorl.measured.moments import BINS, Collector, Record, all_parts
 
 LEAST = 12  # measurements: six pairs, the fewest that can reach a level of 5 %
@@ -35,6 +36,16 @@ class Rows:
     repeat: Float[np.ndarray, "rows"] | None = None
     state: Mapping[str, np.ndarray] = field(default_factory=dict)
     blur: Float[np.ndarray, "rows"] | None = None  # standard deviation of the noise in the drive
+
+    def part(self, which: slice) -> "Rows":
+        """Some of the rows."""
+
+        def cut(value: Any) -> Any:
+            if isinstance(value, Mapping):
+                return {name: one[which] for name, one in value.items()}
+            return None if value is None else value[which]
+
+        return Rows(**{one.name: cut(getattr(self, one.name)) for one in fields(self)})
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,7 +74,7 @@ class Measurements(Shown):
 
     def __str__(self) -> str:
         loops = f"{len(self.records)} loops" if len(self.records) > 1 else "one loop"
-        return f"{self.source or 'a table'}: {self.rows} rows, {self.outputs} outputs, {loops}"
+        return f"{self.source or 'a table'}: {self.rows} rows, {plural(self.outputs, 'output')}, {loops}"
 
     @property
     def rows(self) -> int:

@@ -3,7 +3,8 @@ r"""The exact likelihood of a linear stochastic loop that is measured with noise
 $$ \mathrm{d}x = (b - Rx)\,\mathrm{d}t + Q^{1/2}\,\mathrm{d}W, \qquad y_k = x(t_k) + e_k, \qquad
 e_k \sim N(0, S), $$
 
-with S diagonal. Over a gap $\Delta$ the state is taken by $\Phi = e^{-R\Delta}$ and gains the
+with S diagonal, or, where the state is a part of what is measured (`dependence`), the part of a
+diagonal matrix that falls on it. Over a gap $\Delta$ the state is taken by $\Phi = e^{-R\Delta}$ and gains the
 covariance $\int_0^\Delta e^{-Rt}Qe^{-R^\mathsf{T}t}\,\mathrm{d}t$, both from the eigenvectors of R,
 so that uneven gaps cost no more than even ones. Kalman's filter goes through each stretch and hands
 out the innovations: what each sample adds to what all samples before it foretold. The first sample
@@ -30,6 +31,11 @@ MOST = 200  # steps of the optimiser
 CLOSE = 1e-4  # of the top, in the logarithm of the likelihood: far below what noise decides
 FAINT = 1e-2  # information on the logarithm of any noise: it is known to a factor of e^10
 LOGS = (-14.0, 6.0)  # of the sizes of noise
+NEVER = 1e30  # minus the log density where there is none
+UNLIKELY = (
+    "the samples must follow one linear loop, but no loop is likely for them: sample more often, or "
+    "with less noise"
+)
 
 
 @dataclass(frozen=True)
@@ -39,6 +45,7 @@ class Paths:
     state: Float[np.ndarray, "stretches samples n"]
     gap: Float[np.ndarray, "stretches steps"]
     there: Bool[np.ndarray, "stretches steps"]
+    mix: Float[np.ndarray, "n m"]  # from what is measured, each with noise of its own, to the state
 
 
 @dataclass(frozen=True)
@@ -48,7 +55,7 @@ class Model:
     loop: Float[np.ndarray, "*many n n"]
     push: Float[np.ndarray, "*many n"]  # b, the velocity at zero
     drive: Float[np.ndarray, "*many n n"]  # Q
-    noise: Float[np.ndarray, "*many n"]  # the diagonal of S
+    noise: Float[np.ndarray, "*many m"]  # the variances of what is measured
 
 
 @dataclass(frozen=True)
@@ -61,7 +68,9 @@ class Fitted:
     left: Float[np.ndarray, "stretches steps n"]  # the innovations, each in units of its scatter
 
 
-def paths(states: Sequence[np.ndarray], times: Sequence[np.ndarray]) -> Paths:
+def paths(
+    states: Sequence[np.ndarray], times: Sequence[np.ndarray], mix: np.ndarray | None = None
+) -> Paths:
     """Put stretches side by side; each has at least two samples."""
     most, size = max(map(len, states)), states[0].shape[1]
     state = np.zeros((len(states), most, size))
@@ -69,7 +78,7 @@ def paths(states: Sequence[np.ndarray], times: Sequence[np.ndarray]) -> Paths:
     for at, (own, when) in enumerate(zip(states, times, strict=True)):
         state[at, : len(own)] = own
         gap[at, : len(own) - 1], there[at, : len(own) - 1] = np.diff(when), True
-    return Paths(state, gap, there)
+    return Paths(state, gap, there, np.eye(size) if mix is None else mix)
 
 
 def innovations(model: Model, given: Paths) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -79,7 +88,7 @@ def innovations(model: Model, given: Paths) -> Iterator[tuple[np.ndarray, np.nda
     driven = left @ model.drive @ left.swapaxes(-1, -2)
     pairs = values[:, :, None] + values[:, None, :]
     pushed = (left @ model.push[:, :, None])[..., 0]
-    noise = model.noise[:, None]
+    noise = ((given.mix * model.noise[:, None]) @ given.mix.T)[:, None]
 
     def over(gap: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Over some gaps: the propagator, and what the state and its covariance gain."""
@@ -96,19 +105,18 @@ def innovations(model: Model, given: Paths) -> Iterator[tuple[np.ndarray, np.nda
     even = bool(np.ptp(given.gap[given.there]) <= 1e-12 * given.gap[given.there].max())
     moved = over(given.gap[:1, 0]) if even else None
     state = np.broadcast_to(given.state[:, 0], (len(values), *given.state[:, 0].shape))
-    size = given.state.shape[2]
-    cover = noise[..., None] * np.eye(size)
+    cover = noise
     for step in range(given.gap.shape[1]):
         taken, far, gained = moved or over(given.gap[:, step])
         ahead = taken @ cover @ taken.swapaxes(-1, -2) + gained
-        whole = ahead + noise[..., None] * np.eye(size)
+        whole = ahead + noise
         seen = given.state[:, step + 1]
         new = seen - far - (taken @ state[..., None])[..., 0]
         yield new, whole
         inverse = np.linalg.inv(whole)
         # What is known now, without a difference of large numbers.
-        state = seen - noise * (inverse @ new[..., None])[..., 0]
-        cover = noise[..., None] * (inverse @ ahead)
+        state = seen - (noise @ (inverse @ new[..., None]))[..., 0]
+        cover = noise @ (inverse @ ahead)
         cover = (cover + cover.swapaxes(-1, -2)) / 2
 
 
@@ -146,19 +154,16 @@ def unpacked(numbers: Float[np.ndarray, "many p"], size: int) -> Model:
 
 
 def fitted(given: Paths, starts: Sequence[np.ndarray]) -> Fitted:
-    """The most likely numbers, from the best of some starts.
+    """The most likely numbers, from the best of some starts that leads to any.
 
     Raises:
         ValueError: Where nothing is more likely than its neighbours.
     """
     size = given.state.shape[2]
-    likely = [float(log_density(unpacked(one[None], size), given)[0]) for one in starts]
-    start = starts[int(np.argmax(np.nan_to_num(likely, nan=-np.inf)))]
 
     @lru_cache(maxsize=2)
     def at(place: bytes) -> tuple[float, np.ndarray, np.ndarray]:
-        found = _slopes(np.frombuffer(place), given)
-        return found[0], -found[1].sum(axis=(1, 2)), found[2]
+        return _at(np.frombuffer(place), given)
 
     def far(numbers: np.ndarray) -> float:
         """How much more likely the top may be, by the slope and the information here."""
@@ -169,7 +174,7 @@ def fitted(given: Paths, starts: Sequence[np.ndarray]) -> Fitted:
         if far(numbers) < CLOSE:
             raise StopIteration
 
-    with np.errstate(all="ignore"):
+    for start in sorted(starts, key=lambda one: _unlikely(one, given)):
         answer: Any = optimize.minimize(
             lambda numbers: at(numbers.tobytes())[0],
             start,
@@ -179,14 +184,28 @@ def fitted(given: Paths, starts: Sequence[np.ndarray]) -> Fitted:
             callback=close,
             options={"gtol": 0.0, "maxiter": MOST},
         )
-        lost = not np.isfinite(answer.fun) or far(answer.x) > 100 * CLOSE
-    if lost:
-        raise ValueError(
-            "the samples must follow one linear loop, but no loop is likely for them: sample more "
-            "often, or with less noise"
-        )
-    _, scores, information, left = _slopes(answer.x, given)
-    return Fitted(answer.x, scores, information, left)
+        if answer.fun < NEVER and far(answer.x) <= 100 * CLOSE:
+            _, scores, information, left = _slopes(answer.x, given)
+            return Fitted(answer.x, scores, information, left)
+    raise ValueError(UNLIKELY)
+
+
+def _unlikely(numbers: np.ndarray, given: Paths) -> float:
+    """Minus the log density; NEVER where there is none."""
+    try:
+        model = unpacked(numbers[None], given.state.shape[2])
+        return float(np.nan_to_num(-log_density(model, given)[0], nan=NEVER))
+    except np.linalg.LinAlgError:
+        return NEVER
+
+
+def _at(numbers: np.ndarray, given: Paths) -> tuple[float, np.ndarray, np.ndarray]:
+    """Minus the log density, its slope and the information; NEVER where the loop is singular."""
+    try:
+        value, scores, information, _ = _slopes(numbers, given)
+    except np.linalg.LinAlgError:  # a place far from the solution
+        return NEVER, np.zeros(len(numbers)), np.zeros((len(numbers), len(numbers)))
+    return value, -scores.sum(axis=(1, 2)), information
 
 
 def inverse(information: Float[np.ndarray, "p p"], size: int) -> Float[np.ndarray, "p p"]:
@@ -234,7 +253,7 @@ def _slopes(numbers: np.ndarray, given: Paths) -> tuple[float, np.ndarray, np.nd
         information += flat @ flat.T
     density = np.stack(each, axis=-1)
     scores = (density[1 : count + 1] - density[count + 1 :]) / (2 * STEP)
-    value = float(np.nan_to_num(-density[0].sum(), nan=1e30, posinf=1e30))
+    value = float(np.nan_to_num(-density[0].sum(), nan=NEVER, posinf=NEVER))
     return value, np.nan_to_num(scores), np.nan_to_num(information), np.stack(left, axis=1)
 
 

@@ -8,13 +8,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from whorl import _html, _version
 from whorl.ground import store
-from whorl.measured import figures, history, words
+from whorl.measured import figures, history
 from whorl.measured.finding import Finding
 from whorl.measured.history import History
+from whorl.plot._canvas import fixed
 
 PAPER = (8.27, 11.69)  # inches
 
@@ -41,14 +40,15 @@ EACH = 4  # pictures on a sheet of paper
 FOOT = (
     "Method: weighted least squares on the zero-sum directions, with an offset; that the loop is "
     "symmetric is tested with random signs of independent units, that its eigenvalues are real by "
-    "the distance of their discriminants from zero; intervals are for 95 of 100 experiments. It "
+    "the distance of their discriminants from zero; intervals have the level of the tests. It "
     "assumes that what was applied is known and that the loop did not change meanwhile."
 )
 FOOT_SERIES = (
     "Method: the most likely linear loop with noise in the state and in its measurement, at the "
     "times of the samples; that it is symmetric is tested with random signs of neighbouring steps, "
-    "that its eigenvalues are real by the distance of their discriminants from zero; intervals are "
-    "for 95 of 100 experiments. It assumes that the loop did not change meanwhile."
+    "that its eigenvalues are real by the distance of their discriminants from zero; intervals "
+    "have the level of the tests. It assumes that the loop did not change meanwhile, and that nothing "
+    "but white noise drives the states."
 )
 
 
@@ -94,40 +94,17 @@ def fragment(finding: Found) -> str:
 
 def _filled(finding: Found) -> dict[str, Any]:
     """What the templates say and show."""
-    source = Path(finding.source).name if finding.source else "arrays"
-    said = _series(finding) if isinstance(finding, History) else _table(finding)
+    said, source = finding.said, Path(finding.source).name if finding.source else "arrays"
     pictures = [
         (title, caption, _drawing(number, title, shape, draw))
         for number, (title, caption, shape, draw) in enumerate(_panels(finding))
     ]
-    colour = finding.verdict.colour
-    return {**said, "source": source + said["source"], "colour": colour, "pictures": pictures}
+    shown = {"source": source, "colour": finding.verdict.colour, "pictures": pictures}
+    return {**vars(said), **shown, "method": _method(finding)}
 
 
-def _table(finding: Finding) -> dict[str, Any]:
-    """The words on a table of measurements."""
-    loop = finding.leading
-    clearest = f", sample {loop.sample}, the clearest of {len(finding.loops)}"
-    return {
-        "source": clearest * (len(finding.loops) > 1),
-        "headline": words.headline(finding),
-        "reason": words.reason(finding),
-        "tables": [("", words.details(finding, loop))],
-        "notes": words.notes(finding),
-        "method": FOOT,
-    }
-
-
-def _series(found: History) -> dict[str, Any]:
-    """The words on series, a table per phase."""
-    return {
-        "source": "",
-        "headline": history.headline(found),
-        "reason": history.reason(found),
-        "tables": [(phase.called, history.details(found, phase)) for phase in found.phases],
-        "notes": [note for phase in found.phases for note in history.notes(found, phase)],
-        "method": FOOT_SERIES,
-    }
+def _method(finding: Found) -> str:
+    return FOOT_SERIES if isinstance(finding, History) else FOOT
 
 
 def _made(finding: Found) -> str:
@@ -206,7 +183,7 @@ def _phase(found: History, phase: history.Phase) -> list[Panel]:
             f"{named}the loop in two parts" if named else "The loop in two parts",
             PARTS,
             (1, 2),
-            lambda pair: figures.parts(pair, course, np.eye(course.rank), "state"),
+            lambda pair: figures.parts(pair, course, course.span.basis, "state"),
         ),
         (
             f"{named}eigenvalues" if named else "Eigenvalues",
@@ -226,10 +203,9 @@ def _phase(found: History, phase: history.Phase) -> list[Panel]:
 
 def _drawing(number: int, title: str, shape: tuple[int, int], draw: Callable[[Any], None]) -> str:
     """A picture as SVG that takes its ink from the page."""
-    from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    with rc_context({**_ink(), "svg.hashsalt": f"whorl-{number}"}):
+    with fixed({**_ink(), "svg.hashsalt": f"whorl-{number}"}):
         figure = Figure(figsize=(5.2, 3.9 if shape == (1, 1) else 3.1), layout="constrained")
         draw(figure.subplots(*shape))
         text = io.StringIO()
@@ -252,19 +228,17 @@ def _drawing(number: int, title: str, shape: tuple[int, int], draw: Callable[[An
 
 def _pdf(finding: Found) -> bytes:
     """Words on the first page, pictures with their captions on the next ones, four on each."""
-    from matplotlib import rc_context
     from matplotlib.backends.backend_pdf import PdfPages
     from matplotlib.figure import Figure
 
-    said = _series(finding) if isinstance(finding, History) else _table(finding)
-    about = {"CreationDate": None, "Title": said["headline"]}
+    about = {"CreationDate": None, "Title": finding.said.headline}
     content = io.BytesIO()
     with (
-        rc_context({**_ink(), "font.size": 8}),
+        fixed({**_ink(), "font.size": 8}),
         PdfPages(content, metadata=about) as pages,
     ):
         sheet = Figure(figsize=PAPER)
-        lines = [*str(finding).splitlines(), "", said["method"], "", _made(finding)]
+        lines = [*str(finding).splitlines(), "", _method(finding), "", _made(finding)]
         text = "\n".join(_wrapped(line) for line in lines)
         look: dict[str, Any] = {"family": "monospace", "fontsize": 8, "color": figures.INK}
         sheet.text(0.07, 0.955, text, va="top", parse_math=False, **look)

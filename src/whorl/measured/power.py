@@ -15,7 +15,7 @@ from jaxtyping import Float
 from scipy import stats
 
 from whorl.measured.estimate import Fit
-from whorl.measured.flips import scores, shapes, studentised
+from whorl.measured.flips import scores, shapes, studentised, without
 
 DRAWS = 800
 LITTLE = 0.5  # a chance below this, of seeing what was asked for, is little power
@@ -121,8 +121,7 @@ def _experiments(fit: Fit, seed: int) -> Callable[[float], np.ndarray]:
     grown = sum(one @ each.usual @ one for one, each in zip(whole, alone, strict=True))
     grown /= sum(np.sum((each.seen @ one) ** 2) for one, each in zip(whole, alone, strict=True))
     # The same experiment without the skew part that was found, which has taken noise with it.
-    cross, answer = fit.cross - fit.skew @ fit.gram, fit.answer - fit.drive @ fit.skew.T
-    calm = scores(replace(fit, cross=cross, answer=answer))
+    calm = scores(without(fit, 1.0))
     more = np.linalg.norm(moved[:, one, other] @ whole) / np.linalg.norm(calm.noise)
     drawn, usual = more * calm.again(flips), more**2 * calm.usual
 

@@ -1,7 +1,6 @@
 """From a file or from arrays to `Measurements`."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from sys import float_info
@@ -10,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from whorl import _check
-from whorl.ground.tables import Batch, Table, TableError
+from whorl.ground.source import TableError
+from whorl.ground.tables import Table, some
 from whorl.measured.intake import Intake, Measurements, Rows
 from whorl.measured.layout import BLUR, DRIVES, Layout, called, layout
 
-SORTED = 10**6  # rows that are sorted by repeat in memory
+PART = 1 << 16  # rows that are taken in together
+Columns = Mapping[str, np.ndarray]
 Numbers = Any  # whatever NumPy can make an array of numbers from
 
 
@@ -54,15 +55,14 @@ def read(
     try:
         plan = _planned(table)
         drives = tuple(role for role in DRIVES if role in plan.roles)
-        if plan.long:
-            table.strict = True  # a measurement takes several lines, and all of them
-            portions = table.batches(plan.numbers, plan.labels)
-            return _long(table, plan, portions, drives, scale)
-        found = _wide(table, plan, drives, scale)
-        return replace(found, dropped=table.dropped)
+        rows = _long(table, plan) if plan.long else _wide(table, plan)
+        count, samples, outputs = rows.velocity.shape
+        intake = Intake(samples, outputs, drives, scale)
+        for start in range(0, count, PART):
+            intake.add(rows.part(slice(start, start + PART)), start)
+        names = {role: list(columns) for role, columns in plan.roles.items()}
+        return replace(intake.finish(str(table.path), names), dropped=table.dropped)
     except TableError as fault:
-        if table.dropped:  # what is left is not enough: what is missing is the better thing to say
-            return read(path, time_scale=time_scale, rename=rename, strict=True)
         raise table.named(fault) from None
 
 
@@ -71,40 +71,28 @@ def _planned(table: Table) -> Layout:
     try:
         return layout(table.names)
     except TableError as fault:
-        names = ", ".join(map(_check.plain, table.names[:40]))
         raise TableError(
-            f"{fault}; its columns are {names} (rename them with --rename old=new)",
+            f"{fault}; its columns are {some(table.names)} (rename them with --rename old=new)",
             column=fault.column,
         ) from None
 
 
-def _wide(table: Table, plan: Layout, drives: tuple[str, ...], scale: float) -> Measurements:
-    """Rows as they come, or sorted by repeat where they come in another order or with names."""
-    names = {role: list(columns) for role, columns in plan.roles.items()}
-    intake = Intake(plan.samples, plan.outputs, drives, scale)
-    repeats = plan.keys.get("repeat")
+def _wide(table: Table, plan: Layout) -> Rows:
+    """A row per line, sorted by repeat where they come in another order or with names."""
+    repeat = plan.keys.get("repeat")
     try:
-        for batch in table.batches(plan.numbers, plan.labels):
-            intake.add(_wide_rows(batch, plan), batch.first)
-        return intake.finish(str(table.path), names)
+        columns = table.columns(plan.numbers, plan.labels)
     except TableError as fault:
-        if repeats is None or fault.column != repeats:
+        if repeat is None or fault.column != repeat:
             raise
-    table.dropped = 0
-    numbers = [name for name in plan.numbers if name != repeats]
-    whole = None
-    for batch in table.batches(numbers, [*plan.labels, repeats]):
-        whole = batch if whole is None else _joined(whole, batch)
-    if whole is None or whole.rows > SORTED:
-        raise TableError(
-            f"repeats must be sorted in a table of more than {SORTED} rows, but they are not"
-        )
-    place = _numbered(whole.columns[repeats])
-    order = np.argsort(place, kind="stable")
-    columns = {name: values[order] for name, values in {**whole.columns, repeats: place}.items()}
-    intake = Intake(plan.samples, plan.outputs, drives, scale)
-    intake.add(_wide_rows(Batch(whole.first, columns), plan), whole.first)
-    return intake.finish(str(table.path), names)
+        numbers = [name for name in plan.numbers if name != repeat]
+        columns = table.columns(numbers, [*plan.labels, repeat])
+        columns[repeat] = _numbered(columns[repeat])
+    if repeat is not None and table.rows is not None and (np.diff(columns[repeat]) < 0).any():
+        order = np.argsort(columns[repeat], kind="stable")
+        columns = {name: values[order] for name, values in columns.items()}
+        table.rows = table.rows[order]
+    return _rows(columns, plan, plan.samples, plan.outputs)
 
 
 def _numbered(labels: np.ndarray) -> np.ndarray:
@@ -114,6 +102,78 @@ def _numbered(labels: np.ndarray) -> np.ndarray:
     except ValueError:
         known = {label: float(number) for number, label in enumerate(dict.fromkeys(labels))}
         return np.array([known[label] for label in labels])
+
+
+def _rows(columns: Columns, plan: Layout, samples: int, outputs: int) -> Rows:
+    """Columns with an entry per measurement, or with one entry per line of a measurement."""
+    fields = {
+        role: np.stack([columns[name] for name in names], axis=-1)
+        for role, names in plan.roles.items()
+    }
+    count = fields["velocity"].size // (samples * outputs)
+    step = samples * outputs if plan.long else 1
+    keys = {key: columns[name][::step] for key, name in plan.keys.items()}
+    uncertainty = fields.get("uncertainty")
+    return Rows(
+        fields["velocity"].reshape(count, samples, outputs),
+        {role: fields[role].reshape(count, samples, outputs) for role in DRIVES if role in fields},
+        None if uncertainty is None else uncertainty.reshape(count, -1),
+        keys.get("sample") if not (plan.long and samples > 1) else None,
+        keys.get("repeat"),
+        {name: columns[name] for name in plan.state},
+        keys.get(BLUR),
+    )
+
+
+def _long(table: Table, plan: Layout) -> Rows:
+    """A row per measurement of a table with a line per output, all of them like the first one."""
+    table.strict = True  # a measurement takes several lines, and all of them
+    columns = table.columns(plan.numbers, plan.labels)
+    names = columns["measurement"]
+    if not len(names):
+        raise TableError("the table must have at least 12 measurements, but it has none", row=0)
+    lines = int(np.argmax(names != names[0])) or len(names)
+    together = "sample" in columns and len(set(columns["sample"][:lines])) > 1
+    samples = len(set(columns["sample"][:lines])) if together else 1
+    if lines % samples:
+        raise TableError(
+            f"every sample must have the same outputs, but there are {lines} lines for {samples} "
+            "samples",
+            row=0,
+            column="sample",
+        )
+    if lines // samples < 2:
+        raise TableError(
+            "a measurement must have at least 2 outputs, but it has 1", row=0, column="output"
+        )
+    _alike(columns, lines, ("output", "sample") if together else ("output",))
+    if table.rows is not None:
+        table.rows = table.rows[::lines]
+    return _rows(columns, plan, samples, lines // samples)
+
+
+def _alike(columns: Columns, lines: int, same: Sequence[str]) -> None:
+    """Refuse a measurement whose lines are not those of the first one."""
+    names = columns["measurement"]
+    starts = np.repeat(names[::lines], lines)[: len(names)]
+    wrong = np.append(names != starts, len(names) % lines > 0)
+    if wrong.any():
+        raise TableError(
+            f"every measurement must have {lines} lines, as the first one has, but one ends too "
+            "early or too late",
+            row=min(int(np.argmax(wrong)), len(names) - 1),
+            column="measurement",
+        )
+    for name in same:
+        differs = columns[name] != np.tile(columns[name][:lines], len(names) // lines)
+        if differs.any():
+            row = int(np.argmax(differs))
+            raise TableError(
+                f"the order of the {name}s must be that of the first measurement, but here is "
+                f"{columns[name][row]}",
+                row=row,
+                column=name,
+            )
 
 
 def collect(
@@ -199,172 +259,6 @@ def collect(
             *([fault.column] if fault.column else []),
         ]
         raise ValueError(f"{', '.join(places)}: {fault}" if places else str(fault)) from None
-
-
-def _wide_rows(batch: Batch, plan: Layout) -> Rows:
-    cube = (batch.rows, plan.samples, plan.outputs)
-    fields = {
-        role: np.stack([batch.columns[name] for name in names], axis=-1)
-        for role, names in plan.roles.items()
-    }
-    sample, repeat = (
-        batch.columns[plan.keys[key]] if key in plan.keys else None for key in ("sample", "repeat")
-    )
-    drives = {role: fields[role].reshape(cube) for role in DRIVES if role in fields}
-    state = {name: batch.columns[name] for name in plan.state}
-    blur = batch.columns[BLUR] if BLUR in plan.keys else None
-    seen = fields["velocity"].reshape(cube)
-    return Rows(seen, drives, fields.get("uncertainty"), sample, repeat, state, blur)
-
-
-def _long(
-    table: Table, plan: Layout, portions: Iterator[Batch], drives: tuple[str, ...], scale: float
-) -> Measurements:
-    intake, pattern = None, None
-    for batch in _whole_measurements(portions):
-        if intake is None or pattern is None:
-            pattern = _Pattern(batch, plan)
-            intake = Intake(pattern.samples, pattern.outputs, drives, scale)
-        with pattern.counted(batch.first):
-            intake.add(pattern.rows(batch))
-    if intake is None or pattern is None:
-        raise TableError("the table must have at least 12 measurements, but it has none", row=0)
-    with pattern.counted(0):
-        return intake.finish(
-            str(table.path), {role: list(names) for role, names in plan.roles.items()}
-        )
-
-
-def _whole_measurements(portions: Iterator[Batch]) -> Iterator[Batch]:
-    """The same lines, in batches that end where a measurement ends."""
-    rest: Batch | None = None
-    for batch in portions:
-        whole = batch if rest is None else _joined(rest, batch)
-        names = whole.columns["measurement"]
-        changes = np.flatnonzero(names[1:] != names[:-1])
-        cut = int(changes[-1]) + 1 if len(changes) else 0
-        rest = Batch(
-            whole.first + cut, {name: values[cut:] for name, values in whole.columns.items()}
-        )
-        if cut:
-            yield Batch(whole.first, {name: values[:cut] for name, values in whole.columns.items()})
-    if rest is not None:
-        yield rest
-
-
-def _joined(one: Batch, other: Batch) -> Batch:
-    return Batch(
-        one.first,
-        {
-            name: np.concatenate([values, other.columns[name]])
-            for name, values in one.columns.items()
-        },
-    )
-
-
-class _Pattern:
-    """The lines that make up one measurement, as the first one has them.
-
-    All others must be alike.
-    """
-
-    def __init__(self, batch: Batch, plan: Layout) -> None:
-        names = batch.columns["measurement"]
-        self.plan = plan
-        self.lines = int(np.argmax(names != names[0])) or len(names)
-        self.output = batch.columns["output"][: self.lines]
-        sample = (
-            batch.columns["sample"][: self.lines]
-            if "sample" in plan.keys
-            else np.full(self.lines, "")
-        )
-        self.sample = sample if len(set(sample)) > 1 else None
-        self.samples = len(set(sample))
-        self.outputs = self.lines // self.samples
-        if self.lines % self.samples:
-            counts = f"{self.lines} lines for {self.samples} samples"
-            raise TableError(
-                f"every sample must have the same outputs, but there are {counts}",
-                row=batch.first,
-                column="sample",
-            )
-        if self.outputs < 2:
-            raise TableError(
-                "a measurement must have at least 2 outputs, but it has 1",
-                row=batch.first,
-                column="output",
-            )
-
-    def rows(self, batch: Batch) -> Rows:
-        """Lines as rows of whole measurements."""
-        count = batch.rows // self.lines
-        names = batch.columns["measurement"]
-        same = np.repeat(names[:: self.lines], self.lines)[: len(names)]
-        self._alike(batch, "measurement", names != same, "the lines of one measurement")
-        if batch.rows % self.lines:
-            raise TableError(
-                _short(self.lines),
-                row=batch.first + batch.rows - 1,
-                column="measurement",
-                counted=True,
-            )
-        self._alike(
-            batch,
-            "output",
-            batch.columns["output"] != np.tile(self.output, count),
-            "the order of the outputs",
-        )
-        labels = batch.columns.get("sample")
-        if self.sample is not None and labels is not None:
-            self._alike(
-                batch, "sample", labels != np.tile(self.sample, count), "the order of the samples"
-            )
-        cube = (count, self.samples, self.outputs)
-        drives = {
-            role: batch.columns[role].reshape(cube) for role in DRIVES if role in self.plan.roles
-        }
-        velocity = batch.columns[self.plan.roles["velocity"][0]].reshape(cube)
-        uncertainty = (
-            batch.columns["uncertainty"].reshape(count, -1)
-            if "uncertainty" in self.plan.roles
-            else None
-        )
-        sample = None if self.sample is not None or labels is None else labels[:: self.lines]
-        repeat = batch.columns["repeat"][:: self.lines] if "repeat" in self.plan.keys else None
-        blur = batch.columns[BLUR][:: self.lines] if BLUR in self.plan.keys else None
-        return Rows(velocity, drives, uncertainty, sample, repeat, blur=blur)
-
-    @contextmanager
-    def counted(self, first: int) -> Iterator[None]:
-        """Lines instead of measurements in what the intake finds wrong."""
-        try:
-            yield
-        except TableError as fault:
-            if fault.row is not None and not fault.counted:
-                fault.row = first + fault.row * self.lines
-            raise
-
-    def _alike(self, batch: Batch, column: str, differs: np.ndarray, what: str) -> None:
-        if differs.any():
-            row = int(np.argmax(differs))
-            if column == "measurement":
-                raise TableError(
-                    _short(self.lines), row=batch.first + row, column=column, counted=True
-                )
-            here = batch.columns[column][row]
-            raise TableError(
-                f"{what} must be that of the first measurement, but here is {here}",
-                row=batch.first + row,
-                column=column,
-                counted=True,
-            )
-
-
-def _short(lines: int) -> str:
-    return (
-        f"every measurement must have {lines} lines, as the first one has, but one ends too early"
-        " or too late"
-    )
 
 
 def _scale(time_scale: float) -> float:

@@ -25,8 +25,11 @@ from scipy import linalg, stats
 
 from whorl.measured import likelihood
 from whorl.measured.bootstrap import Interval, Intervals
+from whorl.measured.dependence import Span, span
 from whorl.measured.estimate import Estimated, Matrix, Stack
 from whorl.measured.flips import signs, studentised
+from whorl.measured.likelihood import UNLIKELY
+from whorl.measured.periodic import Line, line
 from whorl.measured.power import DRAWS, Power, random_turns, searched
 from whorl.measured.turning import Turning
 from whorl.spectrum import Dynamics
@@ -34,9 +37,7 @@ from whorl.verdict import Verdict
 
 UNITS = 64  # groups of neighbouring steps whose noise is told apart
 LEAST = 18  # steps
-SAME = 1e-11  # variance of a combination of states of size one that six written digits leave
 EVEN = 1e-3  # steps this much alike, relative to their median, are called even
-FORETOLD = 0.01  # p-value of "no sample foretells the next" from which on a series is refused
 ROUND_OFF = 1e-7  # of a loop whose slopes are differences
 TINY = np.finfo(float).tiny
 REPLICATES = 999
@@ -71,6 +72,11 @@ class Steps:
         """Whether all steps take the same time."""
         return bool(np.ptp(self.gap) <= EVEN * np.median(self.gap))
 
+    def apart(self, values: np.ndarray) -> list[np.ndarray]:
+        """Values of the steps, run by run; the pieces of a long run are joined again."""
+        new = np.abs(self.time[1:] - self.gap[1:] - self.time[:-1]) > EVEN * self.gap[1:]
+        return np.split(values, np.flatnonzero(new) + 1)
+
     def by_unit(self, values: np.ndarray) -> np.ndarray:
         """Sums over the steps of each unit."""
         total = np.zeros((self.units, *values.shape[1:]))
@@ -86,12 +92,14 @@ class Course(Estimated):
     influence: Stack
     rest: Float[np.ndarray, "n"]  # the operating point
     drive: Matrix  # Q, what noise adds to the covariance of the state per unit time
-    noise: Float[np.ndarray, "n"]  # standard deviation of the noise of a measurement
     driven: Stack  # what every unit's noise has added to Q
+    noise: Float[np.ndarray, "m"]  # standard deviation of the noise of every measured column
     left: Float[np.ndarray, "steps n"]  # what nobody could foretell, in units of its scatter
     steps: Steps
     free: float  # degrees of freedom of the scatter
     brought: Float[np.ndarray, "units nn nn"]  # the share of the information on the loop
+    span: Span  # the directions in which the loop is, and the equations between the states
+    raw: Steps  # the steps of the states themselves
 
     def told(self, way: Matrix) -> Float[np.ndarray, "units"]:
         """How much of a step along this way, of size one, every unit sees: in all, one."""
@@ -106,12 +114,21 @@ class Course(Estimated):
     @cached_property
     def symmetric_p(self) -> float:
         """The p-value of "R is symmetric", from random signs of the units."""
+        return self.without(0.0)
+
+    def without(self, part: float) -> float:
+        """The same p-value once a part of the skew part, from 0 to 1, is taken away."""
         if self.exact:
-            return 1.0 if self.skewness <= ROUND_OFF else 0.0
-        moved, unsure = self._turned, self._unsure(signs(self.steps.units, 0)[1:], 4)
-        seen = self.skew[np.triu_indices(self.rank, k=1)]
-        tried, own = (_against(moved, total) for total in (unsure @ moved, seen[None]))
-        return float((1 + np.sum(tried >= own[0] * (1 - 1e-9))) / (1 + len(tried)))
+            return 1.0 if (1 - part) * self.skewness <= ROUND_OFF else 0.0
+        seen = (1 - part) * self.skew[np.triu_indices(self.rank, k=1)]
+        own = _against(self._turned, seen[None])[0]
+        return float((1 + np.sum(self._by_noise >= own * (1 - 1e-9))) / (1 + len(self._by_noise)))
+
+    @cached_property
+    def _by_noise(self) -> Float[np.ndarray, "draws"]:
+        """The statistic of "R is symmetric" where random signs make all of it."""
+        unsure = self._unsure(signs(self.steps.units, 0)[1:], 4)
+        return _against(self._turned, unsure @ self._turned)
 
     def _unsure(
         self, flips: Float[np.ndarray, "draws units"], seed: int
@@ -147,6 +164,16 @@ class Arrow:
     area: Float[np.ndarray, "planes"]  # area enclosed per unit time, in every plane of two states
     spread: Float[np.ndarray, "planes"]  # half the width of its interval
     entropy: Interval | None  # produced per unit time; None where the estimate is not stationary
+    decay: float  # the mean decay rate
+
+    @property
+    def determined(self) -> bool:
+        """Whether the interval of the entropy spans less than two orders of magnitude.
+
+        What is below a tenth of the decay rate counts as little, not as orders of magnitude.
+        """
+        one = self.entropy
+        return one is not None and bool(one.high <= 100 * max(one.low, self.decay / 10))
 
 
 def runs(
@@ -200,66 +227,45 @@ def _pieces(found: Sequence[Stretch]) -> list[Stretch]:
     return cut
 
 
-def follow(found: Sequence[Stretch]) -> Course:
-    """Estimate the loop behind some runs."""
+def follow(found: Sequence[Stretch], names: Sequence[str] = ()) -> Course:
+    """Estimate the loop behind some runs, in the directions in which the states move."""
     if all(len(run.time) < 3 for run in found):
         raise ValueError(
             "a run must have at least 3 samples without a gap at increasing times, but none has: "
             "sample more often, or sort the samples by time"
         )
     pieces = _pieces(found)
-    given = steps(pieces)
-    count, size = given.now.shape
+    raw = steps(pieces)
+    tied = span(raw.now, raw.after)
+    if tied.flat.any() and tied.basis.shape[1] < 2:
+        column = int(np.argmax(tied.flat))
+        name = names[column] if names else f"state_{column + 1}"
+        raise ValueError(f"{name} must vary, but it is {raw.now[0, column]:g} throughout")
+    own = [Stretch(piece.time, tied.reduced(piece.state)) for piece in pieces]
+    count, size = len(raw.now), tied.basis.shape[1]
     least = max(LEAST, 2 * size * (size + 1))
     if count < least:
         raise ValueError(
             f"the series must have at least {least} steps between samples, but it has {count}: "
             "record more"
         )
-    _check_states(given)
-    _check_foretold(given)
-    return _likely(given, pieces)
+    try:
+        with np.errstate(all="ignore"):
+            return _likely(steps(own), own, tied, raw)
+    except np.linalg.LinAlgError:
+        raise ValueError(UNLIKELY) from None
 
 
-def _check_states(given: Steps) -> None:
-    """Every state must move, and by itself."""
-    scale = given.now.std(axis=0)
-    if (scale <= 1e-12 * np.abs(given.now).max(axis=0)).any():
-        flat = int(np.argmin(scale))
-        raise ValueError(f"state_{flat + 1} must vary, but it is {given.now[0, flat]:g} throughout")
-    values, vectors = np.linalg.eigh(np.corrcoef(given.now.T).reshape(len(scale), -1))
-    if values[0] < SAME:
-        own = [f"state_{at + 1}" for at in np.flatnonzero(np.abs(vectors[:, 0]) > 1e-3)]
-        raise ValueError(
-            f"states must move independently, but {' and '.join(own)} always move together: leave "
-            "one out"
-        )
-
-
-def _check_foretold(given: Steps) -> None:
-    """Something of a sample must be left in the next one: Bartlett's test of Wilks' ratio.
-
-    Where nothing is, all is noise of the measurement, and any loop is as likely as any other.
-    """
-    count, size = given.now.shape
-    now, after = (part - part.mean(axis=0) for part in (given.now, given.after))
-    left = after - now @ np.linalg.lstsq(now, after, rcond=1e-10)[0]
-    ratio = np.subtract(*(np.linalg.slogdet(part.T @ part)[1] for part in (after, left)))
-    if stats.chi2.sf((count - size - 1.5) * ratio, size**2) > FORETOLD:
-        raise ValueError(
-            "a sample must foretell something of the next one, but all that is seen may be noise: "
-            "sample more often, or with less noise"
-        )
-
-
-def _likely(given: Steps, pieces: Sequence[Stretch]) -> Course:
+def _likely(given: Steps, pieces: Sequence[Stretch], tied: Span, raw: Steps) -> Course:
     """The most likely loop, from states and times of size one."""
     size = given.now.shape[1]
     centre, scale = given.now.mean(axis=0), given.now.std(axis=0)
-    usual = float(np.median(given.gap))
+    usual, unit = float(np.median(given.gap)), np.exp(np.mean(np.log(scale)))
     mixed, both = np.outer(scale, 1 / scale) / usual, np.outer(scale, scale) / usual
     paths = likelihood.paths(
-        [(one.state - centre) / scale for one in pieces], [one.time / usual for one in pieces]
+        [(one.state - centre) / scale for one in pieces],
+        [one.time / usual for one in pieces],
+        unit * (tied.basis / scale).T if tied.equations else None,
     )
     found = likelihood.fitted(paths, _starts(paths))
     model = likelihood.unpacked(found.numbers[None], size)
@@ -274,12 +280,14 @@ def _likely(given: Steps, pieces: Sequence[Stretch]) -> Course:
         loops.reshape(-1, size, size) * mixed,
         centre + scale * np.linalg.lstsq(model.loop[0], model.push[0], rcond=1e-12)[0],
         model.drive[0] * both,
-        scale * np.sqrt(model.noise[0]),
         (model.drive[0] - changed.drive) * both,
+        (unit if tied.equations else scale) * np.sqrt(model.noise[0]),
         found.left[paths.there],
         given,
         max(alike * kept, 1.0),
         brought * np.outer(mixed, 1 / mixed),
+        tied,
+        raw,
     )
 
 
@@ -325,14 +333,19 @@ def _starts(paths: likelihood.Paths) -> list[np.ndarray]:
         fitted = np.linalg.lstsq(kept.T @ known, kept.T @ after, rcond=1e-10)[0].T
         phi = fitted[:, :size]
         # A propagator that noise has turned over has no logarithm: take what is left of it.
-        low = np.linalg.eigvals(phi).real.min()
+        low = np.real(np.linalg.eigvals(phi)).min()
         phi = phi + max(0.05 - low, 0.0) * np.eye(size)
-        loop = -np.real(np.asarray(linalg.logm(phi)))
+        values, vectors = np.linalg.eig(phi)
+        # Of a propagator with one eigenvector for two values this is a rough start, which will do.
+        loop = -np.real(vectors * np.log(values.astype(complex)) @ np.linalg.pinv(vectors))
         push = np.linalg.lstsq(np.eye(size) - phi, loop @ fitted[:, size], rcond=1e-6)[0]
         misfit = after - known @ fitted.T
         logs = np.log(np.mean(misfit**2, axis=0) / 4 + likelihood.FLOOR)
         drive = np.diag(logs)[np.tril_indices(size)]
-        begun.append(np.concatenate([loop.ravel(), push, drive, logs / 2]))
+        noise = (
+            np.full(paths.mix.shape[1], logs.mean() / 2) if paths.mix.shape[1] > size else logs / 2
+        )
+        begun.append(np.concatenate([loop.ravel(), push, drive, noise]))
     return begun
 
 
@@ -364,7 +377,7 @@ def _p(moved: Float[np.ndarray, "units p"], seen: Float[np.ndarray, "p"]) -> flo
     return float((1 + np.sum(tried >= own * (1 - 1e-9))) / (1 + len(tried)))
 
 
-def arrow(course: Course) -> Arrow:
+def arrow(course: Course, alpha: float = 0.05) -> Arrow:
     """Detailed balance, enclosed area and entropy production of a stationary run."""
     given = course.steps
     now, after = given.now - course.rest, given.after - course.rest
@@ -374,17 +387,18 @@ def arrow(course: Course) -> Arrow:
     time = given.by_unit(given.gap)
     rate = sums.sum(axis=0) / time.sum()
     lone = sums - rate * time[:, None]
-    reach = stats.t.ppf((1 + LEVEL) / 2, course.free)
+    reach = stats.t.ppf(1 - alpha / 2, course.free)
     spread = reach * np.sqrt(np.sum(lone**2, axis=0)) / time.sum()
     white = _whitening(lone)
     p = _p(lone @ white, sums.sum(axis=0) @ white)
-    return Arrow(p, rate, spread, _entropy(course, zero=p > 0.05))
+    decay = float(np.trace(course.loop)) / course.rank
+    return Arrow(p, rate, spread, _entropy(course, alpha, zero=p > alpha), decay)
 
 
-def _entropy(course: Course, *, zero: bool) -> Interval | None:
+def _entropy(course: Course, alpha: float, *, zero: bool) -> Interval | None:
     def produced(loop: Matrix, drive: Matrix) -> float:
         """The entropy production of a loop that noise drives; NaN where nothing is stationary."""
-        if np.linalg.eigvals(loop).real.min() <= 0 or np.linalg.eigvalsh(drive).min() <= 0:
+        if np.real(np.linalg.eigvals(loop)).min() <= 0 or np.linalg.eigvalsh(drive).min() <= 0:
             return np.nan
         cover = linalg.solve_continuous_lyapunov(loop, drive)
         odd = loop @ cover - drive / 2
@@ -401,7 +415,7 @@ def _entropy(course: Course, *, zero: bool) -> Interval | None:
         return None
     roots, units = np.sqrt(np.maximum(without, 0.0)), course.steps.units
     error = np.sqrt((units - 1) / units * np.sum((roots - roots.mean()) ** 2))
-    reach = stats.t.ppf((1 + LEVEL) / 2, course.free) * error
+    reach = stats.t.ppf(1 - alpha / 2, course.free) * error
     low = 0.0 if zero else max(np.sqrt(whole) - reach, 0.0) ** 2
     return Interval(whole, low, (np.sqrt(whole) + reach) ** 2)
 
@@ -470,7 +484,7 @@ def effects(course: Course, *, still: bool = False) -> dict[str, float]:
     return found
 
 
-def stationary(found: Sequence[Stretch], course: Course) -> bool:
+def stationary(course: Course) -> bool:
     """Whether the runs stay where they are: about as far from rest at the end as at the start."""
     # A run that moves on and on may be said to decay to somewhere far away.
     if (
@@ -478,17 +492,30 @@ def stationary(found: Sequence[Stretch], course: Course) -> bool:
     ).any():
         return False
     first, last = [], []
-    for run in found:
-        third = max(len(run.time) // 3, 1)
-        first.append(np.mean((run.state[:third] - course.rest) ** 2))
-        last.append(np.mean((run.state[-third:] - course.rest) ** 2))
+    for state in course.steps.apart(course.steps.after):
+        third = max(len(state) // 3, 1)
+        first.append(np.mean((state[:third] - course.rest) ** 2))
+        last.append(np.mean((state[-third:] - course.rest) ** 2))
     return bool(0.2 < np.sum(last) / max(np.sum(first), 1e-300) < 5.0)
 
 
-def judged(course: Course, reach: Power | None, spun: Turning, alpha: float) -> Verdict:
-    """The verdict on a loop from series, with its power and the tests of its spectrum."""
+def driven(course: Course) -> Line | None:
+    """The line that a periodic signal leaves in what the loop does not explain.
+
+    None where that is not noise, but round-off.
+    """
+    apart = course.steps.apart
+    return None if course.exact else line(apart(course.left), apart(course.steps.time))
+
+
+def judged(
+    course: Course, reach: Power | None, spun: Turning, drive: Line | None, alpha: float
+) -> Verdict:
+    """The verdict on a loop from series, with its power and the tests of spectrum and drive."""
     if reach is None:
         return Verdict.RECIPROCAL
+    if drive is not None and drive.seen:
+        return Verdict.CANNOT_TELL
     if course.symmetric_p > alpha:
         return Verdict.INCONCLUSIVE if reach.little else Verdict.RECIPROCAL
     if spun.real <= alpha:

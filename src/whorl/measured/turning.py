@@ -21,6 +21,12 @@ that meet are not covered.
 
 That a loop turns is found when one pair is inside its cone; that it is a gradient flow in another
 metric when every pair is outside; between, nothing is said.
+
+The interval of a rotation rate inverts the same test. The matrices whose pair turns at the rate
+$\omega$ form the surface $w^2 - p^2 - q^2 = \omega^2$, and the interval holds every rate whose
+surface is as near to the estimate as noise leaves it. The cone is the surface of rate zero, so the
+interval leaves out zero exactly where the test finds a turn. At zero the whole error lies on the
+side of larger estimates, as it does for the test; far from zero both sides share it.
 """
 
 import itertools
@@ -30,7 +36,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy import linalg, stats
 
-from whorl.measured.estimate import Matrix, Stack
+from whorl.measured.estimate import Matrix, Stack, crossing, sidak
 
 FORM = np.diag([1.0, 1.0, -1.0])  # of the cone
 NEAR = 1e-4  # a p-value of "three meet" above which three are judged together
@@ -38,11 +44,61 @@ PAIRS = 66  # tried one by one; beyond, only neighbours
 
 
 @dataclass(frozen=True)
+class Pair:
+    """Two complex eigenvalues, and where they lie beside the cone in units of their scatter."""
+
+    value: np.complex128  # the eigenvalue above the real line
+    place: Float[np.ndarray, "3"]
+    bent: Float[np.ndarray, "3"]  # of the cone, along its axes
+    unit: float  # of rates, in which the cone bends so
+    free: float
+    p: float  # that the two are real
+
+    def _far(self, rate: float) -> float:
+        """How far the pair is from turning at this rate."""
+        return from_cone(self.place, self.bent, rate / self.unit)
+
+    def _p(self, rate: float) -> float:
+        """The p-value of "the pair turns at this rate"."""
+        return float(stats.t.sf(self._far(rate), self.free))
+
+    def rates(self, level: float, tried: int) -> tuple[float, float]:
+        """The rotation rates that are not rejected, where `tried` pairs are looked at."""
+        limit = sidak(level, 1 / tried)
+        whole = self._far(0.0)
+        usual = float(stats.t.isf(limit, self.free))
+
+        def lower(rate: float) -> float:
+            """The share of the level that lies on the side of larger estimates."""
+            side = np.sign(self.value.imag - rate)
+            apart = whole - side * self._far(rate)
+            seen = (float(stats.t.cdf(apart - usual, self.free)) - limit) / (1 - limit)
+            return limit + (level / 2 - limit) * max(seen, 0.0)
+
+        rate = self.value.imag
+        low = 0.0
+        if sidak(self.p, tried) <= level:
+            low = crossing(lambda tried: self._p(tried) > lower(tried), 0.0, rate)
+        far = 2 * rate
+        while far < 1e6 * rate and self._p(far) > level - lower(far):
+            far *= 2
+        return float(low), float(
+            crossing(lambda tried: self._p(tried) <= level - lower(tried), rate, far)
+        )
+
+
+@dataclass(frozen=True)
 class Turning:
-    """Two p-values, one per boundary claim."""
+    """Two p-values, one per boundary claim, and the pairs that turn in the estimate."""
 
     real: float  # that every eigenvalue is real: small where the loop surely turns
     complex: float  # that some pair turns: small where the loop surely does not
+    pairs: tuple[Pair, ...] = ()
+
+    def rates(self, value: np.complex128, level: float, tried: int = 1) -> tuple[float, float]:
+        """The interval of the rotation of the pair at `value`, where `tried` loops are looked at."""
+        pair = min(self.pairs, key=lambda one: abs(one.value - value))
+        return pair.rates(level, len(self.pairs) * tried)
 
 
 def turning(loop: Matrix, influence: Stack, free: float) -> Turning:
@@ -55,17 +111,18 @@ def turning(loop: Matrix, influence: Stack, free: float) -> Turning:
     """
     values, right = np.linalg.eig(loop)
     left = np.linalg.pinv(right)
-    pairs = [at for at in range(len(values)) if values[at].imag > 0]
+    pairs = []
+    for at in np.flatnonzero(np.imag(values) > 0).tolist():
+        place, bent, unit = _inside(loop, influence, right, left, at)
+        lone = np.flatnonzero(np.imag(values) == 0).tolist()
+        frames = (np.linalg.qr(_frame(right, at, other))[0] for other in lone)
+        threes = [_three(loop, influence, frame, free) for frame in frames]
+        p = max([float(stats.t.sf(from_cone(place, bent), free)), *threes])
+        pairs.append(Pair(values[at], place, bent, unit, free, p))
     if pairs:
-        lone = np.flatnonzero(np.imag(values) == 0)
-        smallest = 1.0
-        for at in pairs:
-            p = float(stats.t.sf(_inside(loop, influence, right, left, at), free))
-            frames = (np.linalg.qr(_frame(right, at, other))[0] for other in lone.tolist())
-            threes = [_three(loop, influence, frame, free) for frame in frames]
-            smallest = min(smallest, max([p, *threes]))
         # The smallest of several p-values needs Sidak's price.
-        return Turning(float(-np.expm1(len(pairs) * np.log1p(-smallest))), 1.0)
+        smallest = min(pair.p for pair in pairs)
+        return Turning(sidak(smallest, len(pairs)), 1.0, tuple(pairs))
     order = np.argsort(np.real(values))
     tried = (
         itertools.combinations(order, 2)
@@ -75,34 +132,41 @@ def turning(loop: Matrix, influence: Stack, free: float) -> Turning:
     away = []
     for one, other in tried:
         frame = np.real(right[:, [one, other]])
-        away.append(_distance(loop, influence, frame, np.real(left[[one, other]])))
+        place, bent, _ = _placed(loop, influence, frame, np.real(left[[one, other]]))
+        away.append(from_cone(place, bent))
     return Turning(1.0, float(stats.t.sf(min(away), free)) if away else 1.0)
 
 
-def _inside(loop: Matrix, influence: Stack, right: np.ndarray, left: np.ndarray, at: int) -> float:
+def _inside(
+    loop: Matrix, influence: Stack, right: np.ndarray, left: np.ndarray, at: int
+) -> tuple[np.ndarray, np.ndarray, float]:
     frame = np.stack([np.real(right[:, at]), np.imag(right[:, at])], axis=1)
     dual = np.stack([np.real(left[at]), np.imag(left[at])])
-    return _distance(loop, influence, frame, np.linalg.solve(dual @ frame, dual))
+    return _placed(loop, influence, frame, np.linalg.solve(dual @ frame, dual))
 
 
-def _distance(
+def _placed(
     loop: Matrix,
     influence: Stack,
     frame: Float[np.ndarray, "n 2"],
     dual: Float[np.ndarray, "2 n"],
-) -> float:
-    """How far a pair lies from its cone, in units of its scatter."""
+) -> tuple[Float[np.ndarray, "3"], Float[np.ndarray, "3"], float]:
+    """Where a pair lies, in units of its scatter along the axes of its cone, and how that bends.
+
+    The last number is the unit of rotation rates on that cone.
+    """
     place = _cone(dual @ loop @ frame)
     moved = _cone(dual @ influence @ frame)
     scatter = moved.T @ moved
     # A direction without scatter is known exactly, up to round-off.
     size = np.trace(scatter) + 1e-24 * np.sum(place**2)
     if not size:
-        return 0.0
-    values, vectors = np.linalg.eigh(scatter + 1e-12 * size * np.eye(3))
+        return np.zeros(3), np.sort(np.diag(FORM)), 1.0
+    unit = float(np.sqrt(size))
+    values, vectors = np.linalg.eigh(scatter / size + 1e-12 * np.eye(3))
     root = (vectors * np.sqrt(values)) @ vectors.T
     bent, axes = np.linalg.eigh(root @ FORM @ root)
-    return from_cone(axes.T @ np.linalg.solve(root, place), bent)
+    return axes.T @ np.linalg.solve(root, place / unit), bent, unit
 
 
 def _frame(right: np.ndarray, at: int, other: int) -> Float[np.ndarray, "n 3"]:
@@ -160,16 +224,24 @@ def _dual(loop: Matrix, frame: Float[np.ndarray, "n 3"]) -> Float[np.ndarray, "3
     return (whole[:, :3].T @ frame).T @ rows @ whole.T
 
 
-def from_cone(place: Float[np.ndarray, "3"], bent: Float[np.ndarray, "3"]) -> float:
-    """The distance of a point from the cone sum bent y^2 = 0, in coordinates along its axes."""
-    inside = float(np.sum(bent * place**2)) < 0
-    # The closest point is y / (1 + mu bent), with mu where the sum vanishes.
-    low, high = (-1.0 / bent[-1], 0.0) if inside else (0.0, -1.0 / bent[0])
+def from_cone(
+    place: Float[np.ndarray, "3"], bent: Float[np.ndarray, "3"], rate: float = 0.0
+) -> float:
+    """The distance of a point from the surface of one rotation rate, sum bent y^2 = -rate^2.
+
+    It is the cone where the rate is zero. Coordinates are along its axes.
+    """
+    inside = float(np.sum(bent * place**2)) < -(rate**2)
+    # The closest point is y / (1 + mu bent), with mu where the sum has that value. Of what is
+    # divided by, the part along the axis that vanishes first is told exactly: it may be tiny.
+    ratio = bent / bent[-1 if inside else 0]
+    place = np.where(place == 0, 1e-20 * np.abs(place).max(), place)
+    low, high = 0.0, 1.0
     for _ in range(80):
         middle = (low + high) / 2
-        positive = np.sum(bent * (place / (1 + middle * bent)) ** 2) > 0
-        low, high = (middle, high) if positive else (low, middle)
-    closest = place / (1 + (low + high) / 2 * bent)
+        above = np.sum(bent * (place / (1 - ratio + middle * ratio)) ** 2) > -(rate**2)
+        low, high = (middle, high) if above == inside else (low, middle)
+    closest = place / (1 - ratio + (low + high) / 2 * ratio)
     return float(np.linalg.norm(place - closest))
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from whorl._show import plural
+from whorl.measured.estimate import sidak
 from whorl.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -22,22 +25,47 @@ BETTER: dict[str | None, str] = {
 WILD = 25.0  # a value this many times farther from the middle than half of all deserves a word
 MOST = 4  # notes on one screen
 ILL = 30.0  # a weakest direction this many times weaker than the strongest deserves a word
-BLURRED = 0.3  # sums this large beside the velocities tell nothing about conservation
 WIDE = 2.0  # scatter this many times the stated uncertainty, or its inverse, too
+
+
+@dataclass(frozen=True)
+class Said:
+    """What is said of a finding, in text, on a page, in a notebook and in JSON alike."""
+
+    headline: str
+    reason: str
+    tables: tuple[tuple[str, list[tuple[str, str]]], ...]  # a name and lines of name and phrase
+    notes: list[str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same for machines."""
+        tables = [{"name": name, "lines": list(map(list, own))} for name, own in self.tables]
+        return {
+            "headline": self.headline,
+            "reason": self.reason,
+            "details": tables,
+            "notes": self.notes,
+        }
+
+
+def said(finding: Finding) -> Said:
+    """The words on a table of measurements."""
+    loop = finding.leading
+    one = "" if len(finding.loops) == 1 else f"The clearest of them, sample {loop.sample}"
+    tables = ((one, details(finding, loop)),)
+    return Said(headline(finding), reason(finding), tables, notes(finding))
 
 
 def verdict(finding: Finding) -> str:
     """One screen."""
-    loop = finding.leading
-    lines = [headline(finding), reason(finding), ""]
-    if len(finding.loops) > 1:
-        lines += [*_samples(finding), f"  The clearest of them, sample {loop.sample}:"]
-    lines += [f"  {name:<11}{text}" for name, text in details(finding, loop)]
-    worries = notes(finding)
-    lines += [f"  {'note':<11}{text}" for text in worries[:MOST]]
-    lines += [f"  {'note':<11}and {len(worries) - MOST} more like these; --json has all"] * (
-        len(worries) > MOST
-    )
+    whole = finding.said
+    lines = [whole.headline, whole.reason, ""]
+    for name, table in whole.tables:
+        lines += [*_samples(finding), f"  {name}:"] if name else []
+        lines += [f"  {left:<11}{text}" for left, text in table]
+    lines += [f"  {'note':<11}{text}" for text in whole.notes[:MOST]]
+    more = len(whole.notes) - MOST
+    lines += [f"  {'note':<11}and {more} more like these; --json has all"] * (more > 0)
     return "\n".join(lines)
 
 
@@ -51,7 +79,7 @@ def headline(finding: Finding) -> str:
     if finding.verdict == Verdict.RECIPROCAL:
         return f"This {who} shows no sign of turning."
     if finding.verdict == Verdict.TURNS:
-        rate = finding.turner.rotation
+        rate = finding.leading.rotation
         return f"This {who} turns, at {rate.estimate:.2g} {unit}." if rate else f"This {who} turns."
     if finding.verdict == Verdict.GRADIENT:
         return (
@@ -101,7 +129,7 @@ def reason(finding: Finding) -> str:
 
 def _spectrum(finding: Finding) -> str:
     """What the second boundary says: real or complex eigenvalues."""
-    loop = finding.turner
+    loop = finding.leading
     if loop.order.suspect:
         amount, what = min(
             (loop.order.memory, "memory of the row before"), (loop.order.drift, "drift per repeat")
@@ -157,10 +185,16 @@ def details(finding: Finding, loop: Loop) -> list[tuple[str, str]]:
 
 def _metric(finding: Finding, loop: Loop) -> list[tuple[str, str]]:
     """The metric in which a loop that is not symmetric descends."""
-    if finding.verdict != Verdict.GRADIENT or (metric := loop.spectrum.metric) is None:
+    if (metric := _closest(finding, loop)) is None:
         return []
     condition = np.linalg.cond(metric)
     return [("metric", f"the closest to the identity has condition number {condition:.2g}")]
+
+
+def _closest(finding: Finding, loop: Loop) -> np.ndarray | None:
+    """The metric of a loop that is found to follow a gradient in it, in the loop's coordinates."""
+    gradient = loop.verdict(finding.alpha, finding.tried) == Verdict.GRADIENT
+    return loop.spectrum.metric if gradient else None
 
 
 def origin(diagnosis: Diagnosis | None, alpha: float) -> list[str]:
@@ -337,12 +371,13 @@ def _samples(finding: Finding) -> list[str]:
 
 def _measured(finding: Finding, loop: Loop) -> str:
     joint = f" of {finding.samples} samples together" if finding.samples > 1 else ""
-    repeats = f" in {loop.record.repeats} repeats" if loop.record.repeats else ""
+    repeats = f" in {plural(loop.record.repeats, 'repeat')}" if loop.record.repeats else ""
     span = (
         f"{loop.fit.rank} of {len(loop.fit.basis)} directions excited, condition"
         f" {loop.fit.condition:.2g}"
     )
-    return f"{loop.record.rows} measurements of {finding.outputs} outputs{joint}{repeats}; {span}"
+    outputs = plural(finding.outputs, "output")
+    return f"{loop.record.rows} measurements of {outputs}{joint}{repeats}; {span}"
 
 
 def _mass(loop: Loop, alpha: float, tried: int) -> str:
@@ -350,15 +385,12 @@ def _mass(loop: Loop, alpha: float, tried: int) -> str:
     if mass.exact:
         return "conserved to round-off"
     size = f"the velocities' sums are {mass.share:.1%} of them, p = {mass.p:.2g}"
-    return (
-        f"NOT conserved: outputs gain or lose with what is applied; {size}"
-        if mass.leaks(1 - (1 - alpha) ** (1 / tried))
-        else (
-            f"conserved within the noise; {size}"
-            if mass.share < BLURRED
-            else f"cannot be told: the noise hides it; {size}"
-        )
-    )
+    level = sidak(alpha, 1 / tried)
+    if mass.leaks(level):
+        return f"NOT conserved: outputs gain or lose with what is applied; {size}"
+    if mass.conserved(level):
+        return f"conserved within the noise; {size}"
+    return f"cannot be told: the noise hides it; {size}"
 
 
 def _test(loop: Loop) -> str:
@@ -404,6 +436,8 @@ def ranged(interval: Interval | None) -> str:
     # Two digits of the interval's width are enough; what lies below is noise.
     width = interval.high - interval.low
     digits = int(np.clip(1 - np.floor(np.log10(width)), 0, 9)) if 0 < width < 100 else 3
+    if interval.low > 0:  # a limit that is not zero must not look like it
+        digits = max(digits, int(-np.floor(np.log10(interval.low))))
     return (
         f"{interval.estimate:.{digits}f} ({interval.low:.{digits}f} to {interval.high:.{digits}f})"
     )
@@ -417,7 +451,7 @@ def numbers(finding: Finding) -> dict[str, Any]:
         "code": finding.verdict.code,
         "colour": finding.verdict.colour,
         "can_turn": finding.can_turn,
-        "headline": headline(finding),
+        **finding.said.to_dict(),
         "dropped": finding.dropped,
         "undriven": list(finding.undriven),
         "p": finding.p if finding.can_turn else None,
@@ -425,14 +459,13 @@ def numbers(finding: Finding) -> dict[str, Any]:
         "outputs": finding.outputs,
         "samples_together": finding.samples,
         "time_unit": finding.time_unit,
-        "notes": notes(finding),
-        "loops": [_loop(loop) for loop in finding.loops],
+        "loops": [_loop(finding, loop) for loop in finding.loops],
     }
 
 
-def _loop(loop: Loop) -> dict[str, Any]:
+def _loop(finding: Finding, loop: Loop) -> dict[str, Any]:
     fit, spans, test = loop.fit, loop.intervals, loop.test
-    lift = fit.basis
+    lift, metric = fit.basis, _closest(finding, loop)
     return {
         "sample": loop.sample or None,
         "drive": loop.drive,
@@ -442,7 +475,7 @@ def _loop(loop: Loop) -> dict[str, Any]:
         "p_real": loop.turning.real if loop.turning else None,
         "p_complex": loop.turning.complex if loop.turning else None,
         "offset": (lift @ fit.offset).tolist(),
-        "metric": _lifted(loop),
+        "metric": None if metric is None else (lift @ metric @ lift.T).tolist(),
         "growth": _growth(loop),
         "order": {
             "p": dict(loop.order.p),
@@ -470,12 +503,6 @@ def _loop(loop: Loop) -> dict[str, Any]:
 
 def _finite(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
-
-
-def _lifted(loop: Loop) -> list[list[float]] | None:
-    """The metric of the estimate over the zero-sum coordinates, where there is one."""
-    metric = loop.spectrum.metric if loop.fit.rank > 1 else None
-    return None if metric is None else (loop.fit.basis @ metric @ loop.fit.basis.T).tolist()
 
 
 def _growth(loop: Loop) -> dict[str, Any]:

@@ -4,9 +4,12 @@ Every function of `whorl.plot` returns what it drew on: the axes it was given, o
 """
 
 import io
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from whorl.palette import DARK, LIGHT, Theme
+from whorl.palette import DARK, INK, LIGHT, SERIES, Theme
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,6 +55,23 @@ def figure(size: tuple[float, float]) -> Any:
     return Picture(figsize=asked if own else size, layout="constrained")
 
 
+@contextmanager
+def fixed(look: Mapping[Any, Any]) -> Iterator[None]:
+    """Draw with matplotlib's defaults and `look`, and restore the user's settings afterwards.
+
+    Pages and files that a command writes are the same in every folder. A `matplotlibrc` found in
+    the current folder may come from somebody else, and its `text.latex.preamble` is a program.
+    """
+    import matplotlib as mpl
+
+    with mpl.rc_context(), warnings.catch_warnings():
+        # A letter that matplotlib's own font lacks is drawn as a box; pages have names as text too.
+        warnings.filterwarnings("ignore", "Glyph", UserWarning)
+        mpl.rcdefaults()
+        mpl.rcParams.update(look)
+        yield
+
+
 def ink() -> str:
     """The colour of lines and marks that stand on the ground: that of the style's own text."""
     from matplotlib import rcParams
@@ -72,6 +92,12 @@ def theme() -> Theme:
     from matplotlib.colors import to_rgb
 
     return DARK if sum(to_rgb(ground())) < 1.5 else LIGHT
+
+
+def series(number: int) -> str:
+    """The colour of a series; where that is ink, the ink of the current style."""
+    chosen = SERIES[number % len(SERIES)]
+    return ink() if chosen == INK else chosen
 
 
 def beside(axes: "Axes", place: float, text: str, points: float, **look: Any) -> None:

@@ -29,11 +29,16 @@ def waterfall(ledger: Ledger, *, ax: "Axes | None" = None) -> Drawn:
         >>> wh.plot.waterfall(pair.ledger).savefig(folder / "gap.pdf")
     """
     _check.instance("ledger", ledger, Ledger)
-    terms = np.array([float(getattr(ledger.sums, term)) for term in TERMS])
-    ends = float(ledger.native) + np.cumsum(terms)
+    first, last, *terms = (
+        float(np.mean(np.asarray(one, dtype=float)))
+        for one in (ledger.native, ledger.nonreciprocal, *(getattr(ledger.sums, t) for t in TERMS))
+    )
+    if not np.isfinite([first, last, *terms]).all():
+        raise ValueError("ledger must hold finite losses, but one is not")
+    ends = first + np.cumsum(terms)
     axes, drawn = canvas(ax, (5.6, 3.6))
     bottoms = np.concatenate([[0.0], ends - terms, [0.0]])
-    heights = np.concatenate([[float(ledger.native)], terms, [float(ledger.nonreciprocal)]])
+    heights = np.concatenate([[first], terms, [last]])
     colours = [
         theme().quiet,
         *(theme().hurts if term > 0 else theme().helps for term in terms),
@@ -51,7 +56,7 @@ def waterfall(ledger: Ledger, *, ax: "Axes | None" = None) -> Drawn:
         height=0.62,
         zorder=2,
     )
-    levels = np.concatenate([[float(ledger.native)], ends])
+    levels = np.concatenate([[first], ends])
     for number, level in enumerate(levels):
         axes.plot(
             [level, level], [number + 0.31, number + 0.69], color=FAINT, linewidth=0.8, zorder=1
@@ -61,12 +66,22 @@ def waterfall(ledger: Ledger, *, ax: "Axes | None" = None) -> Drawn:
     # Numbers have a column of their own beside the axes: on a small grid they do not meet either.
     for number, height in enumerate(heights):
         sign = "+" if 0 < number < 5 else ""
-        beside(axes, number, f"{height:{sign}.2e}", 4)
+        beside(axes, number, f"{height:{sign}.3g}", 4)
     axes.set_yticks(range(6), ["native ends", *TERMS, "nonreciprocal ends"])
     axes.axvline(0, color=ink(), linewidth=0.8)
     axes.set_xlim(low - (0.04 * reach if low < 0 else 0.0), high + 0.04 * reach)
     axes.set_ylim(5.6, -0.6)
     axes.set_xlabel("mean loss per sample")
-    axes.set_title(f"gap {float(ledger.gap):+.2e}, closed to {ledger.closure:.0e}")
+    axes.set_title(_title(last - first, ledger))
     axes.spines[["top", "right"]].set_visible(False)
     return drawn
+
+
+def _title(gap: float, ledger: Ledger) -> str:
+    """Who ends lower and by how much; whether the account closes only where it does not."""
+    lower = "native" if gap > 0 else "nonreciprocal"
+    who = f"{lower} ends lower" if gap else "both end alike"
+    pairs = np.size(ledger.start)
+    many = f", means over {pairs} pairs" if pairs > 1 else ""
+    open_end = "" if ledger.closed else f"\nDOES NOT CLOSE: {np.max(ledger.closure):.1e}"
+    return f"gap {gap:+.3g}: {who}{many}{open_end}"

@@ -44,13 +44,16 @@ def forest(
         ...     {"gap": 0.1}, {"gap": np.random.default_rng(0).normal(size=100)}
         ... )
     """
+    for what, given in (("published", published), ("distributions", distributions)):
+        if not isinstance(given, Mapping):
+            raise ValueError(f"{what} must be values by name, but it is {_check.shown(given)}")
     if not published:
         raise ValueError("published must hold at least one value, but it is empty")
     axes, drawn = canvas(ax, (7.0, 1.7 + 0.26 * len(published)))
     axes.axvspan(-1, 1, color=GREY, alpha=0.18, linewidth=0, zorder=0)
     axes.axvline(0, color=FAINT, linewidth=0.8, zorder=1)
     for place, (name, value) in enumerate(published.items()):
-        _line(axes, place, float(_check.scalar(name, float(value))), _values(name, distributions))
+        _line(axes, place, float(_check.scalar(name, value)), _values(name, distributions))
     count = len(published)
     axes.set_yticks(range(count), list(published))
     axes.set_ylim(count - 0.4, -0.6)
@@ -74,8 +77,13 @@ def _values(name: str, distributions: Mapping[str, Any]) -> np.ndarray:
             f"distributions must hold {name}, but they hold "
             f"{', '.join(map(str, distributions)) or 'nothing'}"
         )
-    values = np.asarray(distributions[name], dtype=float)
-    if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all():
+    values = np.asarray(distributions[name])
+    if (
+        values.dtype.kind not in "fiub"
+        or values.ndim != 1
+        or values.size == 0
+        or not np.isfinite(values).all()
+    ):
         raise ValueError(f"distribution of {name} must be a row of finite numbers, but it is not")
     return values
 

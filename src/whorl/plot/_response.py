@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from whorl import _check, simplex
-from whorl.palette import LINES, MARKERS, SERIES
-from whorl.plot._canvas import Drawn, canvas, ground, ink
+from whorl.palette import GREY, LINES, MARKERS
+from whorl.plot._canvas import Drawn, canvas, ground, ink, series
 from whorl.response import Response
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FLOOR = 1e-19  # weaker modes, and modes that are exactly zero, stand here
+WEAKEST = 1e-18  # weaker modes are round-off: they are drawn as 0
 
 
 def spectrum(
@@ -42,8 +42,10 @@ def spectrum(
     by_depth = _of_table(responses) if isinstance(responses, Mapping) else _of_objects(responses)
     axes, drawn = canvas(ax, (6.0, 4.0))
     axes.set_yscale("log")
-    for number, (depth, values) in enumerate(sorted(by_depth.items())):
-        _modes(axes, number, 0.13 * (number - (len(by_depth) - 1) / 2), depth, values, tol)
+    by_depth = {d: -np.sort(-np.abs(v) / v[:, :1], axis=1) for d, v in sorted(by_depth.items())}
+    floor = _floor(axes, np.concatenate([one.ravel() for one in by_depth.values()]), tol)
+    for number, (depth, shown) in enumerate(by_depth.items()):
+        _modes(axes, number, depth, np.where(shown < WEAKEST, floor, shown), tol)
     axes.axhline(tol, color=ink(), linestyle="--", linewidth=0.9)
     axes.annotate(
         f"tolerance {tol:g}",
@@ -54,7 +56,6 @@ def spectrum(
         ha="right",
         fontsize="small",
     )
-    axes.set_ylim(bottom=FLOOR / 3)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("mode, strongest first")
     axes.set_ylabel("eigenvalue over the largest")
@@ -64,13 +65,22 @@ def spectrum(
     return drawn
 
 
-def _modes(
-    axes: "Axes", number: int, shift: float, depth: int, values: np.ndarray, tol: float
-) -> None:
+def _floor(axes: "Axes", shown: np.ndarray, tol: float) -> float:
+    """Where modes that are zero stand: below all others, at a tick that says 0."""
+    lowest = min(tol, shown[shown >= WEAKEST].min())
+    floor = float(10.0 ** (np.floor(np.log10(lowest)) - 2))
+    if (shown < WEAKEST).any():
+        decades = np.arange(0, np.log10(lowest) - 0.5, -max(1, round(-np.log10(lowest) / 6)))
+        axes.set_yticks([*10.0**decades, floor], [*(f"$10^{{{one:.0f}}}$" for one in decades), "0"])
+        axes.minorticks_off()
+        axes.axhspan(floor / 4, floor * 4, color=GREY, alpha=0.15, linewidth=0, gid="zero")
+    return floor
+
+
+def _modes(axes: "Axes", number: int, depth: int, shown: np.ndarray, tol: float) -> None:
     """All modes of one depth, filled where they count, and a line through their medians."""
-    colour, marker = SERIES[number % 8], MARKERS[number % 8]
-    shown = np.maximum(-np.sort(-np.abs(values) / values[:, :1], axis=1), FLOOR)
-    places = np.arange(1, shown.shape[1] + 1) + shift
+    colour, marker = series(number), MARKERS[number % 8]
+    places = np.arange(1, shown.shape[1] + 1)
     look: dict[str, Any] = {
         "color": colour,
         "marker": marker,

@@ -11,8 +11,8 @@ from whorl import _check, simplex
 from whorl._check import Numbers
 from whorl.flow import Flow
 from whorl.integrability import Field, circulation, exterior_derivative
-from whorl.palette import FAINT, GREY, LINES, SERIES
-from whorl.plot._canvas import Drawn, canvas, figure, ink, theme
+from whorl.palette import FAINT, GREY, LINES
+from whorl.plot._canvas import Drawn, canvas, figure, ink, series, theme
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -99,7 +99,7 @@ def _plane(axes: "Axes", paths: dict[str, np.ndarray]) -> None:
         axes.plot(
             across,
             up,
-            color=SERIES[number % 8],
+            color=series(number),
             linestyle=LINES[number % 8],
             label=name or None,
             gid="path",
@@ -115,9 +115,7 @@ def _plane(axes: "Axes", paths: dict[str, np.ndarray]) -> None:
 def _ternary(axes: "Axes", paths: dict[str, np.ndarray], target: np.ndarray) -> None:
     for number, path in enumerate(paths.values()):
         top, left, right = (target - path).T
-        axes.plot(
-            top, left, right, color=SERIES[number % 8], linestyle=LINES[number % 8], gid="path"
-        )
+        axes.plot(top, left, right, color=series(number), linestyle=LINES[number % 8], gid="path")
         axes.plot(top[:1], left[:1], right[:1], "o", color=ink(), markersize=4)
     axes.plot(*target[:, None], "*", color=ink(), markersize=10, gid="target")
     axes.grid(color=FAINT, linewidth=0.5, alpha=0.5)
@@ -132,7 +130,8 @@ def phase_portrait(
     r"""Draw the motion under a score field on the simplex of three, coloured by its circulation.
 
     The colour is the exterior derivative $d\omega$ of its one-form, the circulation per area of a
-    small loop: zero everywhere for a gradient.
+    small loop: zero everywhere for a gradient. Where it is the same everywhere, the title gives it
+    and there is no colour bar.
 
     Args:
         field: From a point, a tuple of one column, to its scores.
@@ -175,12 +174,14 @@ def phase_portrait(
     axes.plot(across, up, ":", color=ink(), linewidth=1.2, gid="loop")
     total = float(circulation(field, (jnp.asarray(loop, dtype=_floating()),)))
     total = total if abs(total) > 1e-12 else 0.0
-    axes.figure.colorbar(
-        lines.lines,
-        ax=axes,
-        label=r"circulation per area $d\omega$ ($+$: counter-clockwise)",
-        shrink=0.8,
-    )
+    constant = np.nanmax(curl) - np.nanmin(curl) <= 1e-6 * max(largest, 1e-6)
+    if not constant:
+        axes.figure.colorbar(
+            lines.lines,
+            ax=axes,
+            label=r"circulation per area $d\omega$ ($+$: counter-clockwise)",
+            shrink=0.8,
+        )
     for number, (corner, shift) in enumerate(
         zip(CORNERS, ((-0.05, -0.04), (0.05, -0.04), (0.0, 0.04)), strict=True)
     ):
@@ -191,7 +192,9 @@ def phase_portrait(
             ha="center",
             va="center",
         )
-    axes.set_title(rf"$\oint\omega = {total:.3g}$ around the dotted loop")
+    level = float(np.nanmedian(curl)) if largest > 1e-12 else 0.0
+    everywhere = rf", $d\omega = {level:.3g}$ everywhere" if constant else ""
+    axes.set_title(rf"$\oint\omega = {total:.3g}$ around the dotted loop{everywhere}")
     axes.set(aspect="equal", xlim=(-0.12, 1.12), ylim=(-0.1, 0.97))
     axes.set_axis_off()
     return drawn

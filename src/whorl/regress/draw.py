@@ -6,8 +6,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from whorl import _check
-from whorl.palette import FAINT, INK, MARKERS, SERIES
-from whorl.plot._canvas import canvas, ink
+from whorl.palette import FAINT, MARKERS
+from whorl.plot._canvas import canvas, series
 from whorl.regress.estimator import FlowRegressor
 from whorl.regress.words import labels
 
@@ -50,9 +50,7 @@ def flows(model: FlowRegressor, X: Any = None, *, ax: "Axes | None" = None) -> "
             if wide <= 0:
                 continue
             upper = start + (right[i] - used[i] - start) * bend
-            axes.fill_between(
-                across, upper - wide, upper, color=_colour(j), alpha=0.55, linewidth=0
-            )
+            axes.fill_between(across, upper - wide, upper, color=series(j), alpha=0.55, linewidth=0)
             start, used[i] = start - wide, used[i] + wide
     for side, at, tops, sizes, names in (
         ("right", -0.02, left, share, came),
@@ -84,7 +82,7 @@ def ternary(model: FlowRegressor, *, ax: "Axes | None" = None) -> "Axes":
     axes, _ = canvas(ax, SIZE, projection="ternary")
     bands = getattr(model, "intervals_", None)
     for j in range(len(came)):
-        colour = _colour(j)
+        colour = series(j)
         if bands is not None:
             axes.plot(*bands.draws[:, :, j].T, ".", color=colour, alpha=0.15, markersize=3)
         axes.plot(*matrix[:, j, None], _marker(j), color=colour, markersize=7, label=NAME)
@@ -108,7 +106,7 @@ def intervals(model: FlowRegressor, *, ax: "Axes | None" = None) -> "Axes":
     bands = getattr(model, "intervals_", None)
     for i in range(len(to)):
         at = np.arange(len(came)) + (i - (len(to) - 1) / 2) * 0.7 / len(to)
-        colour = _colour(i)
+        colour = series(i)
         if bands is not None:
             axes.hlines(at, bands.low[i], bands.high[i], color=colour, linewidth=2, alpha=0.7)
         axes.plot(matrix[i], at, _marker(i), color=colour, markersize=4, label=NAME)
@@ -144,12 +142,6 @@ def _apart(places: np.ndarray, least: float) -> np.ndarray:
             (mean, many), (last, more) = groups[-2], groups.pop()
             groups[-1] = [(mean * many + last * more) / (many + more), many + more]
     return np.concatenate([np.full(int(many), mean) for mean, many in groups]) - steps
-
-
-def _colour(number: int) -> str:
-    """The colour of a series, where its ink is that of the ground it is drawn on."""
-    chosen = SERIES[number % len(SERIES)]
-    return ink() if chosen == INK else chosen
 
 
 def _marker(number: int) -> str:

@@ -34,6 +34,7 @@ from sklearn.utils.validation import (
 )
 
 from whorl import _check, simplex
+from whorl._show import plural
 from whorl.feedback import SpectralLaw, rotational
 from whorl.learning.baseline import (
     Rule,
@@ -459,7 +460,7 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _warn(self, tol: float) -> None:
         if self.gap_ > max(tol, CERTAIN):
             told = (
-                f"the fit has not converged after {self.n_iter_} steps: its loss may be"
+                f"the fit has not converged after {plural(self.n_iter_, 'step')}: its loss may be"
                 f" {self.gap_:.1e} above the optimum"
             )
             warnings.warn(f"{told}; raise max_iter or tol", ConvergenceWarning, stacklevel=4)
@@ -512,7 +513,7 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 else "raise epochs, lower scale or set full_batch=True"
             )
             told = (
-                f"the fit has not converged after {result.made} updates: one more gradient step"
+                f"the fit has not converged after {plural(result.made, 'update')}: one more gradient step"
                 f" promises {promised:.1e} of R squared"
             )
             warnings.warn(f"{told}; {advice}", ConvergenceWarning, stacklevel=3)

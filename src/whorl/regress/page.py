@@ -9,6 +9,7 @@ from typing import Any
 from whorl import _html
 from whorl.ground import store
 from whorl.palette import DARK, LIGHT, Theme
+from whorl.plot._canvas import fixed
 from whorl.regress import draw
 from whorl.regress.estimator import FlowRegressor
 from whorl.regress.resample import Permuted
@@ -113,7 +114,6 @@ def _details(model: FlowRegressor) -> str:
 
 def _png(act: Callable[[Any], Any], projection: str | None, theme: Theme, height: float) -> str:
     import mpltern  # noqa: F401  (registers the ternary projection)
-    from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     inked = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
@@ -121,7 +121,7 @@ def _png(act: Callable[[Any], Any], projection: str | None, theme: Theme, height
         ("figure.facecolor", "axes.facecolor", "savefig.facecolor"), theme.paper
     )
     content = io.BytesIO()
-    with rc_context(look):
+    with fixed(look):
         figure = Figure(figsize=(5.2, height), layout="constrained")
         act(figure.add_subplot(projection=projection))
         figure.savefig(content, format="png", dpi=160, metadata={"Software": None})

@@ -15,7 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from whorl import _check
-from whorl.ground.tables import UNIT, UNNAMED, Table, TableError
+from whorl.ground.source import TableError
+from whorl.ground.tables import Table, some, unit_of
+from whorl.ground.text import UNNAMED
 from whorl.regress.tables import Named
 
 # what people, pandas and R call a column that names its lines
@@ -162,7 +164,7 @@ def _lines(
     if len(parts) < 2:
         raise ValueError(
             f"{option} must name at least 2 parts, but {table.path} has {len(parts)}: its columns "
-            f"are {_some(table.names)}"
+            f"are {some(table.names)}"
         )
     values = np.column_stack([columns[name] for name in parts])
     own = {name: columns[name] for name in keys}
@@ -178,19 +180,16 @@ def _whole(
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """The columns of a table and the rows they are from, without rows that hold nothing."""
     try:
-        found = list(table.batches(list(numbers), list(keys)))
+        columns = table.columns(numbers, keys)
     except TableError as fault:
         hint = "" if fault.column is None else " (a column of names is named with --id)"
         told = TableError(f"{fault}{hint}", row=fault.row, column=fault.column)
         raise table.named(told) from None
-    if not found:
+    rows = np.arange(len(next(iter(columns.values()))))
+    if not len(rows):
         raise ValueError(
             f"{table.path}: the table must have lines below its names, but it has none"
         )
-    rows = np.concatenate([batch.first + np.arange(batch.rows) for batch in found])
-    columns = {
-        name: np.concatenate([batch.columns[name] for batch in found]) for name in found[0].columns
-    }
     blank = np.all([np.isnan(columns[name]) for name in numbers], axis=0)
     for key in keys:
         blank &= columns[key] == ""
@@ -201,7 +200,7 @@ def _found(table: Table, name: str, option: str) -> str:
     found = _like(table.names, name)
     if found is None:
         raise ValueError(
-            f"{option} must name columns of {table.path}, which are {_some(table.names)}, but "
+            f"{option} must name columns of {table.path}, which are {some(table.names)}, but "
             f"it names {name!r}"
         )
     return found
@@ -211,23 +210,14 @@ def _like(names: Sequence[str], wanted: str) -> str | None:
     """The column of this name, or the one that differs in capitals or by a unit."""
     if wanted in names:
         return wanted
-    alike = [name for name in names if wanted.lower() in (name.lower(), _plain(name).lower())]
+    alike = [name for name in names if wanted.lower() in (name.lower(), unit_of(name)[0].lower())]
     return alike[0] if len(alike) == 1 else None
-
-
-def _plain(name: str) -> str:
-    parts = UNIT.fullmatch(name)
-    return parts[1] if parts else name
 
 
 def _bare(names: list[str]) -> list[str]:
     """Names without their unit, if all have the same: what differs belongs to the name."""
-    units = {name.removeprefix(_plain(name)).strip() for name in names}
-    return [_plain(name) for name in names] if len(units) == 1 else names
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(map(_check.plain, names[:40]))
+    units = {unit_of(name)[1] for name in names}
+    return [unit_of(name)[0] for name in names] if len(units) == 1 else names
 
 
 def _no_total(lines: Lines, option: str) -> None:
@@ -305,7 +295,7 @@ def _shared(one: Lines, other: Lines) -> tuple[str, str] | tuple[None, None]:
         (key, same)
         for key in one.names
         for same in other.names
-        if _plain(key).lower() == _plain(same).lower()
+        if unit_of(key)[0].lower() == unit_of(same)[0].lower()
     ]
     for key, same in alike:
         if _unique(one.names[key]) and _unique(other.names[same]):

@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from whorl._show import plural
+
 COLLINEAR = 1e-6  # of the largest singular value
 
 
@@ -116,7 +118,9 @@ def summary(model: Any) -> str:
             " explained"
         )
     if np.isfinite(model.gap_):
-        lines.append(f"at most {model.gap_:.1e} above the optimum, after {model.n_iter_} steps")
+        lines.append(
+            f"at most {model.gap_:.1e} above the optimum, after {plural(model.n_iter_, 'step')}"
+        )
     if bands is not None:
         lines.append(f"intervals: {bands.level:.0%}, {bands}")
     return "\n".join(lines + [f"note: {note}" for note in model.notes_])

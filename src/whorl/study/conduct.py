@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from whorl import _child
-from whorl._show import Shown
+from whorl._show import Shown, plural
 from whorl.ground import store
 from whorl.study import cost, crate, kinds, layout, lock, run
 from whorl.study.design import Design, read, shipped
@@ -49,7 +49,7 @@ class Conducted(Shown):
     def __str__(self) -> str:
         agreed = sum(finding["passed"] for finding in self.findings)
         return "\n".join(
-            [f"{self.folder}: {agreed} of {len(self.findings)} claims of the audit hold"]
+            [f"{self.folder}: {agreed} of {plural(len(self.findings), 'claim')} of the audit hold"]
             + [f"  {one['study']}   {one['verdict']}   {one['title']}" for one in self.verdicts]
         )
 

@@ -25,13 +25,15 @@ TABLES = 8
 class Cost:
     """What a run takes.
 
-    Seconds on two cores, bytes of memory and of disk; and what its ceilings count.
+    Seconds on two cores, those of them that compile programs, bytes of memory and of disk; and
+    what its ceilings count.
     """
 
     rows: int
     draws: int
     foreseen: int
     seconds: float
+    compiling: float
     memory: int
     disk: int
 
@@ -48,10 +50,11 @@ def estimate(design: Design, quick: bool = False) -> Cost:
     work = kind.work(p)
     rows = sum(work.rows.values())
     cells = sum(count * len(kind.columns[name]) for name, count in work.rows.items())
-    seconds = 20 + work.per_program * work.programs + work.per_row * rows
+    compiling = work.per_program * work.programs
+    seconds = 20 + compiling + work.per_row * rows
     seconds = seconds + 1e-7 * work.foreseen + 1e-7 * work.draws
     memory = PROGRAM + 8 * TABLES * cells + 24 * work.draws + work.memory
-    return Cost(rows, work.draws, work.foreseen, seconds, memory, 2 * 10**6 + 10 * cells)
+    return Cost(rows, work.draws, work.foreseen, seconds, compiling, memory, 2 * 10**6 + 10 * cells)
 
 
 def check(costs: list[tuple[str, Cost]], folder: Path, memory: int | None = None) -> None:

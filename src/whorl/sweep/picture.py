@@ -1,10 +1,12 @@
 """A first picture of a sweep: the mean gap over whatever was swept."""
 
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from whorl.palette import FAINT, LINES, MARKERS, SERIES
-from whorl.plot._canvas import Drawn, canvas
+from whorl.ground import store
+from whorl.palette import FAINT, LINES, MARKERS
+from whorl.plot._canvas import Drawn, canvas, fixed, series
 from whorl.sweep.table import conditions
 
 if TYPE_CHECKING:
@@ -61,6 +63,19 @@ def picture(folder: Path | str, *, ax: "Axes | None" = None) -> Drawn:
     return drawn
 
 
+def draw(folder: Path) -> Path:
+    """Write the picture of a sweep beside its folder as `folder.png`, with matplotlib's defaults.
+
+    Returns:
+        Where the picture is.
+    """
+    content, target = io.BytesIO(), folder.with_name(f"{folder.name}.png")
+    with fixed({}):
+        picture(folder).savefig(content, format="png", dpi=160)
+    store.write(target, content.getvalue())
+    return target
+
+
 def _line(axes: Any, rows: Any, across: str, number: int, label: str | None) -> None:
     """Means over what is not drawn, with the error of a mean of means."""
     import polars
@@ -72,7 +87,7 @@ def _line(axes: Any, rows: Any, across: str, number: int, label: str | None) -> 
         at if shown[across].dtype.is_numeric() else list(map(str, at)),
         shown["gap"].to_numpy(),
         2 * shown["error"].to_numpy(),
-        color=SERIES[number % 8],
+        color=series(number),
         marker=MARKERS[number % 8],
         linestyle=LINES[number % 8],
         markersize=4,

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from whorl._show import Shown
+from whorl._show import Shown, plural
 from whorl.ground.engines import Engine, InProcess, processes
 from whorl.sweep.design import Sweep
 from whorl.sweep.plan import Plan, case_bytes
@@ -39,8 +39,8 @@ class Result(Shown):
 
     def __str__(self) -> str:
         lost = f", {self.failed} of them without a result" if self.failed else ""
-        made = f"{self.shards} shards, {self.computed} of them computed now"
-        return f"{self.cases} cases{lost}, in {made}; whorl.sweep.conditions reads {self.folder}"
+        made = f"{plural(self.shards, 'shard')}, {self.computed} of them computed now"
+        return f"{plural(self.cases, 'case')}{lost}, in {made}; whorl.sweep.conditions reads {self.folder}"
 
 
 def sweep(

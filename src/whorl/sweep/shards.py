@@ -156,7 +156,7 @@ class Store:
         """Write a shard, whole or not at all."""
         content = store.parquet(rows)
         path = self.shards / f"{number:08d}-{sha256(content).hexdigest()}.parquet"
-        store.write(path, content)
+        store.write(path, content, tidy=False)  # `tidy` looked once for all shards
         return path
 
     def found(self) -> dict[int, list[Path]]:

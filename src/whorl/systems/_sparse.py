@@ -23,22 +23,34 @@ from scipy.sparse.linalg import bicgstab, splu
 RECENT = 4  # factorisations kept: a coupled pair of learners asks for two states in turn
 PROBE, MOST = 100, 1000  # iterations of a Krylov solve: to be chosen, and to be trusted
 FINE = 1e-14  # residual of a Krylov solve, relative to its right-hand side
+COARSE = 1e-8  # relative error at which a solution is none
 
 
 class Equations:
     """One matrix at known values, with whatever makes its next solve cheap."""
 
-    def __init__(self, matrix: csc_matrix, route: str) -> None:
+    def __init__(self, matrix: csc_matrix, route: str, leaks: np.ndarray) -> None:
         self.ahead, self.behind = matrix.tocsr(), matrix.T.tocsr()
         self.scale = 1 / matrix.diagonal()
         whole = diags_array(self.scale)
         self.scaled = self.ahead @ whole, self.behind @ whole
         self._factors: Any = None
-        if route == "direct":
-            self._factorise()
+        # The columns of the matrix sum to the leaks, so that ones solve the transposed equations
+        # for the leaks. What is found instead is what rounded diagonals have forgotten of them.
+        try:
+            if route == "direct":
+                self._factorise()
+            self.sound = bool(np.abs(self._solved(leaks, True) - 1).max() < COARSE)
+        except RuntimeError:  # SuperLU's word for a matrix that is singular to the last bit
+            self.sound = False
 
     def solve(self, side: np.ndarray, back: bool) -> np.ndarray:
-        """The solution for one right-hand side, of the matrix or of its transpose."""
+        """The solution for one right-hand side, of the matrix or of its transpose; no numbers where
+        it would keep less than eight digits.
+        """
+        return self._solved(side, back) if self.sound else np.full_like(side, np.nan)
+
+    def _solved(self, side: np.ndarray, back: bool) -> np.ndarray:
         if self._factors is None:
             found, arrived = self.iterated(side, back, MOST)
             if arrived:
@@ -83,6 +95,10 @@ class Pattern:
 
     def __init__(self, size: int, *entries: np.ndarray) -> None:
         self.size, self.entries = size, entries  # row, column, which number, sign
+        _, column, which, sign = entries
+        # What a node hands to no other node of the matrix leaks.
+        lost = ~np.isin(which, which[sign < 0])
+        self._leaking = column[lost], which[lost]
         self._key = hash((size, *(part.tobytes() for part in entries)))
         self._recent: tuple[tuple[np.ndarray, str, Equations], ...] = ()
 
@@ -107,9 +123,18 @@ class Pattern:
 
     def chosen(self, numbers: np.ndarray, side: np.ndarray) -> str:
         """The route that suits the matrix of these numbers."""
-        tried = Equations(self.matrix(numbers), "krylov")
+        tried = self.equations(numbers, "krylov")
         ways = (tried.iterated(side, back, PROBE)[1] for back in (False, True))
         return "krylov" if all(ways) else "direct"
+
+    def sound(self, numbers: np.ndarray, route: str) -> bool:
+        """Whether solutions by this route keep eight digits."""
+        return self.equations(numbers, route).sound
+
+    def _leaks(self, numbers: np.ndarray) -> np.ndarray:
+        """The sum of every column of the matrix, which its entries as they are would not give."""
+        column, which = self._leaking
+        return np.bincount(column, np.asarray(numbers, dtype=float)[which], self.size)
 
     def equations(self, numbers: np.ndarray, route: str) -> Equations:
         """The matrix ready to be solved with, made anew only where the numbers are new."""
@@ -117,7 +142,7 @@ class Pattern:
         for known, way, found in kept:
             if way == route and np.array_equal(known, numbers):
                 return found
-        made = Equations(self.matrix(numbers), route)
+        made = Equations(self.matrix(numbers), route, self._leaks(numbers))
         # One assignment, so that callbacks on several threads see a whole list.
         self._recent = ((numbers.copy(), route, made), *kept)[:RECENT]
         return made

@@ -14,14 +14,17 @@ power.
 Currents that are fed in and read out again at grounded outputs are conserved, unless there is
 another ground. The way back is the circuit itself, driven by forces at its outputs: the slope of an
 edge is the product of its current per conductance, $\varphi(u)$, and of the drop that the forces
-cause there. Small circuits are solved by an elimination that never subtracts (`_elimination`),
-large ones by SciPy's sparse LU, circuits with nonlinear elements by Levenberg and Marquardt's method
-and then Newton's, with implicit derivatives.
+cause there. Linear circuits are solved by a Cholesky factor whose lost digits are bounded and
+restored (`_nodal`), large ones by SciPy's sparse LU, circuits with nonlinear elements by Levenberg
+and Marquardt's method and then Newton's, with implicit derivatives.
 """
 
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, cast
+from hashlib import sha256
+from threading import Lock
+from typing import Any, NamedTuple, cast
 
 import equinox as eqx
 import jax
@@ -37,12 +40,13 @@ from whorl import _check, geometry, simplex
 from whorl._check import Numbers
 from whorl.geometry import Block, Geometry, Positive, block
 from whorl.registry import systems
-from whorl.settling import STEPS, Settling, States, widened
+from whorl.settling import STEPS, Influence, Settling, States, widened
 from whorl.system import Blocks, Fields, Trace
-from whorl.systems import _elimination
+from whorl.systems import _nodal
 
-DENSE = 256  # free nodes up to which circuits are solved densely, and keep all relative digits
-COARSE = 1e-8  # relative error at which a sparse solution is none
+DENSE = 256  # free nodes up to which circuits keep all relative digits at any conductances
+FULL = 2048  # free nodes up to which a dense factor is faster than a sparse one on random wiring
+COARSE = 1e-8  # the largest relative error of a solution above DENSE free nodes
 BEYOND = 60.0  # thermal voltages, behind which a diode is continued by its tangent
 ROOM = 1.380649e-23 * 300.15 / 1.602176634e-19  # volts: the thermal voltage at 27 degrees Celsius
 MOBILITIES = {
@@ -51,10 +55,30 @@ MOBILITIES = {
     "proportional": geometry.proportional,
 }
 WORDS = ("voltages", "currents")
+RECENT = 4  # sparse factorisations kept: a coupled pair of learners asks for two states in turn
+_recent: dict[bytes, Any] = {}
+_lock = Lock()
+SHOWN = 12  # edges with names on one screen
 MOST = 10**7  # nodes
 NODES, SHARES = np.polynomial.legendre.leggauss(32)
 Drops = Float[Array, "samples _edges"]
 Law = Callable[[Array], Array]
+
+
+class Names(NamedTuple):
+    r"""What the parts of a circuit are called where it came from.
+
+    Examples:
+        >>> circuit, _ = wh.from_netlist("divider\nV1 a 0 1\nR1 a b 1k\nR2 b 0 3k\n.print v(b)")
+        >>> circuit.names.nodes, circuit.names.edges
+        (('a', 'b', '0'), ('R1', 'R2'))
+    """
+
+    nodes: tuple[str, ...]
+    edges: tuple[str, ...]
+    sources: tuple[str, ...]
+    meters: tuple[str, ...]  # what reads the currents; empty where voltages are read
+    notes: tuple[str, ...] = ()  # lines that were skipped
 
 
 class Element(eqx.Module):
@@ -139,6 +163,7 @@ class Circuit(Settling):
         elements: Edges that are no resistors, by number: `Diode(...)`, or your own rising function
             of the drop with the value 0 at 0, in JAX.
         rates: How fast conductances may move, one number or one per edge; 0 freezes an edge.
+        names: What nodes, edges and sources are called, as `from_netlist` knows it.
 
     Raises:
         ValueError: Where a node is not joined to a node of known voltage, or a value does not fit.
@@ -166,6 +191,7 @@ class Circuit(Settling):
     reading: str = eqx.field(static=True)
     mobility: Law = eqx.field(static=True)
     elements: tuple[tuple[Element, tuple[int, ...]], ...] = eqx.field(static=True)
+    names: Names | None = eqx.field(static=True)
     conductances: Float[Array, "_edges"] = block(Positive(geometry.uniform))
 
     def __init__(
@@ -181,6 +207,7 @@ class Circuit(Settling):
         mobility: str | Law = "flat",
         elements: Mapping[int, Element | Law] | None = None,
         rates: Numbers = 1.0,
+        names: Names | None = None,
     ) -> None:
         seen = _edges(edges)
         self.edges, self.nodes = jnp.asarray(seen, dtype=jnp.int32), 1 + int(seen.max())
@@ -192,6 +219,7 @@ class Circuit(Settling):
         self.mobility = _mobility(mobility)
         self.elements = _elements(elements or {}, len(self.edges))
         self.rates = _rates(rates, self.conductances)
+        self.names = names
         _refuse_floating(self.nodes, seen, self.held)
 
     @property
@@ -240,16 +268,25 @@ class Circuit(Settling):
         """All directions, or the zero-sum ones where currents are conserved."""
         return simplex.tangent_basis(len(self.sinks)) if self.conserves else np.eye(len(self.sinks))
 
+    def __str__(self) -> str:
+        if self.names is None:
+            return super().__str__()
+        nodes, ends = self.names.nodes, np.asarray(self.edges).tolist()
+        sizes = np.asarray(self.conductances).tolist()
+        parts = list(zip(self.names.edges, ends, sizes, strict=True))
+        lines = [
+            f"  {name}   {nodes[a]} to {nodes[b]}   {size:.3g} S" for name, (a, b), size in parts
+        ]
+        if len(lines) > SHOWN:
+            lines[SHOWN:] = [f"  and {len(lines) - SHOWN} more"]
+        notes = [f"  skipped: {note}" for note in self.names.notes]
+        return "\n".join([super().__str__(), *lines, *notes])
+
     # How it settles.
 
     def settle(self, inputs: Array, force: Fields) -> States:
         """The voltages of all nodes, `(samples, nodes)`."""
-        held, fed = self._bounds(inputs, force)
-        solved = self._solved(self.conductances, held, fed) if self.linear else None
-        states = _relaxed(self, held, fed) if solved is None else solved
-        if _check.known(states) and not np.isfinite(states).all():
-            raise ValueError(_unsettled(self, int(np.argmin(np.isfinite(states).all(axis=1)))))
-        return states
+        return self._checked(_settled(self, inputs, force))
 
     def read(self, states: States) -> Fields:
         """Voltages of the outputs, or currents into them."""
@@ -277,25 +314,67 @@ class Circuit(Settling):
         if not float(jnp.finfo(self.dtype).eps) < 1e-2 * least:
             raise ValueError(_unsettled(self, 0))
 
+    def reach(self, inputs: Array) -> tuple[States, Influence]:
+        """States where nothing pushes, and how unit forces at each output move them."""
+        states, influence = _reached(self, inputs)
+        return self._checked(states), influence
+
+    def reached(self, trace: Trace) -> tuple[States, Influence]:
+        return trace[1], trace[2]
+
+    def blur(self, trace: Trace) -> float:
+        """What edges contribute to the response whose drops are round-off of voltages."""
+        fine = 8 * float(jnp.finfo(self.dtype).eps)
+        fine *= 1 if len(self.free) <= DENSE else self.nodes
+
+        def doubtful(states: Array) -> tuple[np.ndarray, np.ndarray]:
+            drops = np.abs(np.asarray(jax.vmap(self._drops)(states), dtype=float))
+            largest = np.abs(states).max(axis=-1, keepdims=True)
+            return drops, drops <= fine * largest
+
+        _, still = doubtful(trace[1][:, None])
+        pushed, unmoved = doubtful(trace[2])
+        currents = np.asarray(self._currents(self._drops(trace[1])), dtype=float)
+        slopes = np.where(still | unmoved, currents[:, None] * pushed, 0.0)
+        weights = np.asarray(self.rates * self.mobility(self.conductances), dtype=float)
+        # Four times: a sum that equals the response up to its own rounding is the response.
+        return 4 * float(np.sum(weights * np.sum(slopes**2, axis=(0, 1))))
+
     # The ways forward and back, on the circuit of small signals around the state.
 
+    def trace(self, inputs: Array) -> Trace:
+        """Inputs, states, what unit forces at the outputs do to them, and outputs."""
+        states, influence = self.reach(inputs)
+        return inputs, states, influence, self.read(states)
+
+    def jacobians(self, trace: Trace) -> tuple[Float[Array, "samples out _edges"]]:
+        """How the outputs move per conductance.
+
+        A rising conductance feeds a current around its edge. By reciprocity an output moves by that
+        current times the drop that a unit force at the output causes along the edge.
+        """
+        return (-self._sign * self._currents(self._drops(trace[1]))[:, None] * self._pushes(trace),)
+
     def forward(self, trace: Trace, velocities: Blocks) -> Fields:
-        """How the outputs move: a conductance that rises feeds a current around its edge."""
-        drops = self._drops(trace[1])
-        extra = self._currents(drops) * velocities[0][None, :]
-        small = self._small(drops)
-        fed = -self._leaving(extra)
-        moved = self._signals(small, jnp.zeros((len(extra), len(self.held)), extra.dtype), fed)
-        if self.reading == "voltages":
-            return moved[:, self.sinks]
-        return self._arriving(extra + small * self._drops(moved))
+        """How the outputs move when conductances do."""
+        return self.jacobians(trace)[0] @ velocities[0]
+
+    def scores(self, trace: Trace, potential: Fields) -> tuple[Block, ...]:
+        """The score of every edge: its current per conductance times the drop that forces cause."""
+        return self.scores_of((jnp.einsum("so,soe->e", potential, self.jacobians(trace)[0]),))
 
     def back(self, trace: Trace, potential: Fields) -> tuple[Block, ...]:
-        """The slope of an edge: its current per conductance times the drop that forces cause."""
-        drops = self._drops(trace[1])
-        held, fed = self._bounds(jnp.zeros_like(trace[0]), potential)
-        pushed = self._drops(self._signals(self._small(drops), held, fed))
-        return (-self._sign * jnp.sum(self._currents(drops) * pushed, axis=0),)
+        """The slope of every edge, carried back by the conductances of this circuit.
+
+        The states of the trace may be those of a circuit with other conductances.
+        """
+        inputs, states, _, outputs = trace
+        own = (inputs, states, self._influence(states), outputs)
+        return (jnp.einsum("so,soe->e", potential, self.jacobians(own)[0]),)
+
+    def dense(self, trace: Trace) -> Float[Array, "n n"]:
+        """The response as the sum over edges."""
+        return jnp.sum(self.contributions(trace), axis=0)
 
     # What these are made of.
 
@@ -306,6 +385,24 @@ class Circuit(Settling):
     @property
     def _ends(self) -> tuple[Array, Array]:
         return self.edges[:, 0], self.edges[:, 1]
+
+    def _checked(self, states: States) -> States:
+        """The states, if they are numbers."""
+        if _check.known(states) and not np.isfinite(states).all():
+            raise ValueError(_unsettled(self, int(np.argmin(np.isfinite(states).all(axis=1)))))
+        return states
+
+    def _influence(self, states: States) -> Influence:
+        """How unit forces at each output move these states, `(samples or 1, out, nodes)`."""
+        units = jnp.eye(len(self.sinks), dtype=self.dtype)
+        none = jnp.zeros((len(units), len(self.sources)), dtype=self.dtype)
+        held, fed = self._bounds(none, units)
+        small = self._small(self._drops(states))
+        return jax.vmap(lambda row: self._solved(row, held, fed))(small)
+
+    def _pushes(self, trace: Trace) -> Float[Array, "rows out _edges"]:
+        """The drops that unit forces at each output cause along every edge."""
+        return jax.vmap(self._drops)(trace[2])
 
     def _bounds(self, inputs: Array, force: Fields) -> tuple[Array, Array]:
         """Voltages of the held nodes and currents fed into all nodes, for every sample."""
@@ -359,16 +456,6 @@ class Circuit(Settling):
             return lambda at: jax.jvp(element.current, (at,), (jnp.ones_like(at),))[1]
 
         return self.conductances[None, :] * self._piecewise(drops, jnp.ones_like(drops), slope)
-
-    def _signals(self, small: Float[Array, "rows _edges"], held: Array, fed: Array) -> States:
-        """Voltages of the linear circuit with these conductances."""
-        if self.linear:
-            return self._solved(small[0], held, fed)
-
-        def one(row: Array, bound: Array, into: Array) -> Array:
-            return self._solved(row, bound[None, :], into[None, :])[0]
-
-        return jax.vmap(one)(small, held, fed)
 
     def _solved(self, conductances: Float[Array, "edges"], held: Array, fed: Array) -> States:
         """Voltages of a linear circuit, from those of its held nodes and the currents fed in."""
@@ -463,6 +550,31 @@ class Circuit(Settling):
 
 # Compiled here, because most who ask for a state do not compile by themselves.
 @eqx.filter_jit
+def _settled(circuit: Circuit, inputs: Array, force: Fields) -> States:
+    """The voltages of all nodes under forces at the outputs."""
+    held, fed = circuit._bounds(inputs, force)
+    if circuit.linear:
+        return circuit._solved(circuit.conductances, held, fed)
+    return _relaxed(circuit, held, fed)
+
+
+@eqx.filter_jit
+def _reached(circuit: Circuit, inputs: Array) -> tuple[States, Influence]:
+    """States where nothing pushes, and how unit forces move them.
+
+    A linear circuit makes one factor for both, and forces move all its samples alike.
+    """
+    still = circuit.no_force(inputs)
+    if not circuit.linear:
+        states = _relaxed(circuit, *circuit._bounds(inputs, still))
+        return states, circuit._influence(states)
+    units = jnp.eye(len(circuit.sinks), dtype=circuit.dtype)
+    none = jnp.zeros((len(units), inputs.shape[1]), dtype=circuit.dtype)
+    bounds = circuit._bounds(jnp.concatenate([inputs, none]), jnp.concatenate([still, units]))
+    both = circuit._solved(circuit.conductances, *bounds)
+    return both[: len(inputs)], both[None, len(inputs) :]
+
+
 def _relaxed(circuit: Circuit, held: Float[Array, "samples held"], fed: States) -> States:
     """Voltages by a root finder, which starts at the answer of the conductances at zero drop.
 
@@ -525,59 +637,68 @@ def _laplace_solve(
     circuit: Circuit, conductances: Float[Array, "edges"], needed: Float[Array, "free samples"]
 ) -> Float[Array, "free samples"]:
     """Voltages of the free nodes that carry the needed currents away, all else at zero volts."""
-    free = jnp.asarray(circuit.free)
-
-    def product(voltages: Array) -> Array:
-        states = jnp.zeros((voltages.shape[1], circuit.nodes), dtype=voltages.dtype)
-        states = states.at[:, free].set(voltages.T)
-        return circuit._leaving(conductances[None, :] * circuit._drops(states))[:, free].T
-
-    solver = _dense if len(circuit.free) <= DENSE else _sparse
-    solve = solver(circuit, jax.lax.stop_gradient(conductances))
+    size = len(circuit.free)
+    places = np.full(circuit.nodes, size)  # held nodes stand behind the last free one
+    places[list(circuit.free)] = np.arange(size)
+    ends = (jnp.asarray(places)[end] for end in circuit._ends)
+    nodal = _nodal.Circuit(*ends, conductances, size)
+    fixed = nodal._replace(conductances=jax.lax.stop_gradient(conductances))
+    if size <= FULL:
+        solve = _nodal.solver(fixed, None if size <= DENSE else COARSE)
+    else:
+        solve = _sparse(fixed)
     return jax.lax.custom_linear_solve(
-        product, needed, lambda _, right: solve(right), symmetric=True
+        nodal.carried, needed, lambda _, right: solve(right), symmetric=True
     )
 
 
-def _dense(circuit: Circuit, conductances: Float[Array, "edges"]) -> Law:
-    """Solve by an elimination that never subtracts: every relative digit of an edge counts."""
-    first, second = circuit._ends
-    empty = jnp.zeros((circuit.nodes, circuit.nodes), dtype=conductances.dtype)
-    joined = empty.at[first, second].add(conductances).at[second, first].add(conductances)
-    free, held = np.array(circuit.free), np.array(circuit.held)
-    leaving = jnp.sum(joined[held][:, free], axis=0)
-    reduced = _elimination.reduce(joined[free][:, free], leaving)
-    return lambda right: _elimination.solve(reduced, right)
-
-
-def _sparse(circuit: Circuit, conductances: Float[Array, "edges"]) -> Law:
+def _sparse(circuit: _nodal.Circuit) -> Law:
     """Solve by SciPy's sparse LU, on the host and in double precision."""
-    size, free = (circuit.nodes, circuit.nodes), list(circuit.free)
 
-    def solve(edges: Any, known: Any, right: Any) -> np.ndarray:
-        first, second = np.asarray(edges).T
-        rows, columns, values = _entries(first, second, np.asarray(known, dtype=float))
-        whole = csc_matrix((values, (rows, columns)), shape=size)[free]
-        # The matrix is symmetric and diagonally dominant: it needs no pivots.
-        factor = splu(
-            whole[:, free],
+    def solve(first: Any, second: Any, known: Any, right: Any) -> np.ndarray:
+        ends = map(np.asarray, (first, second))
+        found = _factors(circuit.free, *ends, np.asarray(known, dtype=float))
+        if found is None:
+            return np.full_like(right, np.nan)
+        return found.solve(np.asarray(right, dtype=float)).astype(right.dtype)
+
+    def called(right: Array) -> Array:
+        shape = jax.ShapeDtypeStruct(right.shape, right.dtype)
+        return jax.pure_callback(solve, shape, *circuit[:3], right, vmap_method="sequential")
+
+    return called
+
+
+def _factors(size: int, first: np.ndarray, second: np.ndarray, values: np.ndarray) -> Any:
+    """The sparse factors of these conductances, or None where they keep too few digits.
+
+    The last few are kept, because one update solves with the same conductances more than once.
+    """
+    key = sha256(b"".join(part.tobytes() for part in (first, second, values))).digest()
+    with _lock:
+        if key in _recent:
+            return _recent[key]
+    rows, columns, entries = _entries(first, second, values)
+    whole = csc_matrix((entries, (rows, columns)), shape=(size + 1, size + 1))[:-1]
+    # The matrix is symmetric and diagonally dominant: it needs no pivots.
+    try:
+        found = splu(
+            whole[:, :-1],
             permc_spec="MMD_AT_PLUS_A",
             diag_pivot_thresh=0.0,
             options={"SymmetricMode": True},
         )
         # Where all held nodes are at one volt every node is: what is found instead is what the
         # rounded sums over strong edges have forgotten of weak ones.
-        even = factor.solve(-np.asarray(whole[:, list(circuit.held)].sum(axis=1)).ravel())
-        if not np.abs(even - 1).max() < COARSE:
-            return np.full_like(right, np.nan)
-        return factor.solve(np.asarray(right, dtype=float)).astype(right.dtype)
-
-    def called(right: Array) -> Array:
-        shape = jax.ShapeDtypeStruct(right.shape, right.dtype)
-        given = (circuit.edges, conductances, right)
-        return jax.pure_callback(solve, shape, *given, vmap_method="sequential")
-
-    return called
+        even = found.solve(-whole[:, -1:].toarray().ravel())
+        found = found if np.abs(even - 1).max() < COARSE else None
+    except RuntimeError:  # singular to the last bit
+        found = None
+    with _lock:
+        _recent[key] = found
+        while len(_recent) > RECENT:
+            _recent.pop(next(iter(_recent)))
+    return found
 
 
 def _entries(first: Any, second: Any, sizes: Any) -> tuple[Any, Any, Any]:
@@ -616,8 +737,8 @@ def _roles(nodes: int, *given: Any) -> tuple[tuple[int, ...], ...]:
     for name, role in zip(names[:2], roles, strict=False):
         if not role:
             raise ValueError(f"{name} must name at least one node, but it is empty")
-    every = [node for role in roles for node in role]
-    if twice := [node for node in every if every.count(node) > 1]:
+    counted = Counter(node for role in roles for node in role)
+    if twice := [node for node, times in counted.items() if times > 1]:
         raise ValueError(
             f"sources, outputs and ground must be different nodes, but node {twice[0]} is there "
             "twice"

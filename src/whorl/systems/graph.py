@@ -14,8 +14,8 @@ potential $v$ at the sinks spreads back by the transposed equations, to the mean
 particle from here ends, and the slope of an edge is its flow times the difference it bridges,
 $\sum_s x_u (\psi_v - \psi_u)$.
 
-Small graphs invert $A$ by `_elimination`, which adds and never subtracts: every entry keeps its
-relative precision, however rarely a loop is left. Large graphs are solved on the host, by the route
+Small graphs factor $A$ by `_nodal`, which keeps the relative precision of every flow, however
+rarely a loop is left. Large graphs are solved on the host, by the route
 of `_sparse` that suits them.
 """
 
@@ -32,19 +32,22 @@ from scipy.sparse.csgraph import breadth_first_order
 
 from whorl import _check, _construct, _precision, simplex
 from whorl._check import Numbers
+from whorl._show import plural
 from whorl.geometry import Simplex, block
 from whorl.registry import systems
 from whorl.system import Blocks, Fields, System, Trace
-from whorl.systems._elimination import inverse
+from whorl.systems._nodal import Triangles, triangles
 from whorl.systems._sparse import Pattern
 from whorl.systems.layered import Network
 
-DENSE = 128  # splitting nodes up to which one dense inverse beats a call to the host
+DENSE = 128  # splitting nodes up to which dense factors beat a call to the host
+MOST = 1024  # splitting nodes up to which they are taken where the host would lose digits
 SOLVERS = ("dense", "direct", "krylov")
 Node = Hashable
 Flows = Float[Array, "samples _nodes"]
 Shares = Float[Array, "_edges"]
 Split = Float[Array, "_height _nodes"]
+Kept = Triangles | None
 
 
 class Wiring:
@@ -123,7 +126,7 @@ class Wiring:
         return Wiring, (self.nodes, self.sources, self.sinks, self.ends)
 
     def __repr__(self) -> str:
-        return f"Wiring({len(self.nodes)} nodes, {len(self.tails)} edges)"
+        return f"Wiring({plural(len(self.nodes), 'node')}, {plural(len(self.tails), 'edge')})"
 
 
 @systems.register("graph")
@@ -334,6 +337,11 @@ class Graph(System):
         kept = self._kept()
         fed = jnp.zeros((inputs.shape[0], self.wiring.splitting), dtype=self.dtype)
         passed = self._onward(kept, fed.at[:, self.wiring.sources].set(inputs))
+        if _check.known(passed) and not np.isfinite(passed).all():
+            raise ValueError(
+                "shares must lead out of every loop often enough for eight digits by solver "
+                f"{self.solver!r}, but they do not: take solver='dense', which keeps all of them"
+            )
         return inputs, kept, passed, self._delivered(self.splits, passed)[1]
 
     def check_trace(self, trace: Trace) -> None:
@@ -351,7 +359,12 @@ class Graph(System):
     def back(self, trace: Trace, potential: Fields) -> tuple[Split, ...]:
         """The slope of every share: the flow times the difference of potential it bridges."""
         # Not what the trace keeps: that is of the way forward, and another graph may lead back.
-        kept, passed = self._kept(), trace[2]
+        return self._slopes(self._kept(), trace[2], potential)
+
+    def scores(self, trace: Trace, potential: Fields) -> tuple[Split, ...]:
+        return self.scores_of(self._slopes(trace[1], trace[2], potential))
+
+    def _slopes(self, kept: Kept, passed: Flows, potential: Fields) -> tuple[Split, ...]:
         inside = jnp.zeros((len(potential), self.wiring.splitting), dtype=self.dtype)
         side = -self._bridged(self.splits, inside, potential)[0]
         differences = self._bridged(None, self._homeward(kept, side), potential)[1]
@@ -424,44 +437,54 @@ class Graph(System):
                 above = above.at[:, group].add(-jnp.sum(shares[number][None] * step, axis=1))
         return above, found
 
-    def _kept(self) -> Float[Array, "n n"] | None:
+    def _kept(self) -> Kept:
         """What all solves at one state share; the host keeps its factors by itself."""
         if self.solver != "dense":
             return None
         inner = self.wiring.splitting
         whole = jnp.zeros((len(self.nodes), inner), dtype=self.dtype)
         for share, (group, onto, live) in zip(self.splits, self._parts(), strict=True):
-            whole = whole.at[onto, group[None, :]].add(jnp.where(live, share, 0.0))
-        return inverse(whole[:inner], jnp.sum(whole[inner:], axis=0))
+            carried = jax.lax.stop_gradient(jnp.where(live, share, 0.0))
+            whole = whole.at[onto, group[None, :]].add(carried)
+        return triangles(whole[:inner], jnp.sum(whole[inner:], axis=0))
 
-    def _onward(self, kept: Array | None, fed: Flows) -> Flows:
+    def _onward(self, kept: Kept, fed: Flows) -> Flows:
         """The flow that passes each node, for what is fed in at each."""
-        if kept is not None:
-            return fed @ kept.T
         return jax.lax.custom_linear_solve(
-            lambda passed: -self._delivered(self.splits, passed)[0],
+            self._lost,
             fed,
-            lambda _, side: self._solved(side, back=False),
-            lambda _, side: self._solved(side, back=True),
+            lambda _, side: self._solved(kept, side, back=False),
+            lambda _, side: self._solved(kept, side, back=True),
         )
 
-    def _homeward(self, kept: Array | None, side: Flows) -> Flows:
+    def _homeward(self, kept: Kept, side: Flows) -> Flows:
         """The potential at each node, from what its edges to sinks bring back: the transposed
         equations.
         """
-        if kept is not None:
-            return side @ kept
-        grounded = jnp.zeros((len(side), self.wiring.sinks), dtype=self.dtype)
         return jax.lax.custom_linear_solve(
-            lambda inside: self._bridged(self.splits, inside, grounded)[0],
+            self._risen,
             side,
-            lambda _, side: self._solved(side, back=True),
-            lambda _, side: self._solved(side, back=False),
+            lambda _, side: self._solved(kept, side, back=True),
+            lambda _, side: self._solved(kept, side, back=False),
         )
 
-    def _solved(self, side: Flows, *, back: bool) -> Flows:
-        numbers = _flat(self.splits)
-        return self.wiring.pattern.solve(numbers, side, route=self.solver, back=back)
+    def _lost(self, passed: Flows) -> Flows:
+        """What leaves each splitting node, less what comes back: $Ax$."""
+        return -self._delivered(self.splits, passed)[0]
+
+    def _risen(self, inside: Flows) -> Flows:
+        """How much each node lies above the mean of where it leads, sinks at zero: $A^T x$."""
+        grounded = jnp.zeros((len(inside), self.wiring.sinks), dtype=self.dtype)
+        return self._bridged(self.splits, inside, grounded)[0]
+
+    def _solved(self, kept: Kept, side: Flows, *, back: bool) -> Flows:
+        if kept is None:
+            numbers = _flat(self.splits)
+            return self.wiring.pattern.solve(numbers, side, route=self.solver, back=back)
+        found = kept.solved(side.T, back).T
+        # The residual is summed over edges, so that refinement restores what the factors lost.
+        rest = side - (self._risen(found) if back else self._lost(found))
+        return found + kept.solved(rest.T, back).T
 
 
 def _flat(blocks: Blocks) -> Float[Array, "_places"]:
@@ -677,12 +700,14 @@ def _checked_rates(wiring: Wiring, rates: Numbers, dtype: Any) -> Float[Array, "
 def _suited(wiring: Wiring, shares: Shares, solver: str | None) -> str:
     """The solver that was asked for, or the one that suits."""
     if solver is None:
-        if wiring.splitting <= DENSE:
+        if (inner := wiring.splitting) <= DENSE:
             return "dense"
-        side = np.zeros(wiring.splitting)
+        side = np.zeros(inner)
         side[wiring.sources] = 1.0
         known = shares if _check.known(shares) else _even(wiring)
-        return wiring.pattern.chosen(np.asarray(_flat(_packed(wiring, jnp.asarray(known)))), side)
+        numbers = np.asarray(_flat(_packed(wiring, jnp.asarray(known))))
+        route = wiring.pattern.chosen(numbers, side)
+        return route if wiring.pattern.sound(numbers, route) or inner > MOST else "dense"
     if solver not in SOLVERS:
         raise ValueError(
             f"solver must be one of {', '.join(SOLVERS)}, but it is {_check.shown(solver)}"

@@ -300,7 +300,7 @@ def _means(tables: Tables) -> dict[str, Expected]:
     )
     result["gain"] = number(gain, size["gap"])
     result |= interval("gain", resampled["gain"], size["gap"])
-    result["conditions.adaptive_better"] = number((tables["conditions"]["gain"] > 0).sum())
+    result["conditions.adaptive_better"] = number(float((tables["conditions"]["gain"] > 0).sum()))
     result["step.recovered"] = number(recovered, size["step"])
     if recovered != 0:
         offset = (mean["drift", "adaptive"] - mean["drift", "step_matched"]) / recovered

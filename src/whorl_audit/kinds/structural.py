@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from whorl_audit import draws, expect, network, plane, spec
-from whorl_audit.expect import computed, drawn, largest, numbers, rows, same, summed, whole
+from whorl_audit.expect import computed, drawn, largest, number, numbers, rows, same, summed, whole
 from whorl_audit.formulas import by_network, column_residual, score_residual, stacked
 from whorl_audit.keys import grid, interleave, layered
 from whorl_audit.kinds import Kind
@@ -130,6 +130,8 @@ def _modes(
     """The columns of `modes`, each `(family, omega, ...)`, for one depth."""
     residual, response, rows = chosen.residual, chosen.response, []
     axes = [np.tile(axis, (len(layers), 1)) for axis in np.eye(2)]
+    size = np.linalg.norm(residual, axis=1)
+    around = size + expect.cancelled(layers.shape[1])
     inverse = np.stack([plane.solve(response, axis) for axis in axes], axis=2)
     for omega in omegas:
         commanded = plane.mix(residual, alpha, omega)
@@ -139,20 +141,21 @@ def _modes(
         row = {"real": real, "imag": imag, "velocity": moved, "commanded": plane.out_of(commanded)}
         row["loss_rate"] = -(plane.into(moved) * residual).sum(axis=1)
         row["predicted_rate"] = -alpha * np.square(residual).sum(axis=1)
-        rows.append(row | {"gain": chosen.gain, "size": np.linalg.norm(residual, axis=1)})
+        rows.append(row | {"gain": chosen.gain, "size": size, "around": around})
     return stacked(rows, axis=1)
 
 
 def _mode_columns(found: dict[str, Array], p: Parameters) -> Columns:
     stretch = expect.stretched(found["gain"])
     pair = np.hypot(p["alpha"], np.asarray(p["omegas"], float))
+    square, lost = found["size"] * found["around"], found["around"] - found["size"]
     return {
         "real": computed(found["real"], pair * stretch),
         "imag": computed(found["imag"], pair * stretch),
         **expect.components("velocity", found["velocity"], stretch),
-        **expect.components("commanded", found["commanded"]),
-        "loss_rate": computed(found["loss_rate"], np.square(found["size"]) * pair * stretch),
-        "predicted_rate": computed(found["predicted_rate"]),
+        **expect.components("commanded", found["commanded"], least=pair * lost),
+        "loss_rate": computed(found["loss_rate"], square * pair * stretch),
+        "predicted_rate": computed(found["predicted_rate"], square * p["alpha"]),
     }
 
 
@@ -375,16 +378,20 @@ def _ranks(tables: Tables, p: Parameters) -> dict[str, float]:
     return result | {"control.null.max": controls["null_response"].max()}
 
 
-def _examples(tables: Tables) -> dict[str, float]:
-    table, result = tables["curvature"], {}
+def _examples(tables: Tables) -> dict[str, Expected]:
+    table, result = tables["curvature"], dict[str, Expected]()
     for example in EXAMPLES:
         here = {name: values[table["example"] == example] for name, values in table.items()}
         step, even = np.log(here["step"]), np.log(np.abs(here["even_difference"]))
         across = step - step.mean()
         slope = (across * (even - even.mean())).sum() / np.square(across).sum()
-        result[f"coefficient.{example}"] = here["coefficient"][0]
-        result[f"slope.{example}"] = slope
-        result[f"relative_error.{example}"] = here["relative_error"][here["step"].argmin()]
+        # A logarithm is rounded by its own size, however little it changes from step to step.
+        logarithms = np.abs(even).max() + abs(slope) * np.abs(step).max()
+        terms = np.abs(across).sum() * logarithms / np.square(across).sum()
+        smallest = here["relative_error"][here["step"].argmin()]
+        result[f"coefficient.{example}"] = number(here["coefficient"][0])
+        result[f"slope.{example}"] = number(slope, max(abs(slope), terms))
+        result[f"relative_error.{example}"] = number(smallest)
     return result
 
 
@@ -397,7 +404,8 @@ def statistics(tables: Tables, p: Parameters) -> dict[str, Expected]:
         **largest(tables, "operators", "factorisation", "symmetry"),
         **largest(tables, "modes", "score_residual", "pair_residual", "dissipation_residual"),
         **largest(tables, "trajectories", "discrepancy", "column_residual"),
-        **numbers({"weight.min": smallest} | _ranks(tables, p) | _examples(tables)),
+        **numbers({"weight.min": smallest} | _ranks(tables, p)),
+        **_examples(tables),
     }
 
 

@@ -82,6 +82,7 @@ def _configurations(
         **_turning(layers, inputs, targets, across, selected),
         "condition": plane.spectrum(plane.reduced(chosen.factor), p["rank_tol"])[1],
         "gain": chosen.gain,
+        "cancelled": np.sqrt(2) * expect.cancelled(np.full(len(layers), layers.shape[1])),
         "velocity": chosen.velocity(layers, scores["plus"]),
         "commanded": plane.out_of(plane.mix(chosen.residual, 1.0, 1.0)),
     }
@@ -105,7 +106,7 @@ def _columns(values: dict[str, Array]) -> Columns:
         **turning,
         "condition": expect.condition(values["condition"]),
         **expect.components("velocity", values["velocity"], stretch),
-        **expect.components("commanded", values["commanded"]),
+        **expect.components("commanded", values["commanded"], least=values["cancelled"]),
         **{name: expect.loss(values[name], stretch) for name in losses},
     }
 

@@ -502,7 +502,7 @@ def _frozen(p: Parameters) -> dict[str, Columns]:
             spectra.append(values)
             rank = (values > p["rank_tol"] * values[:, :1]).sum(axis=1).tolist()
             turned += [
-                np.linalg.eigvals(row[:n, None] * _rotation(p, trial, size)[:n, :n]).real.min()
+                np.real(np.linalg.eigvals(row[:n, None] * _rotation(p, trial, size)[:n, :n])).min()
                 for trial, (row, n) in enumerate(zip(values, rank, strict=True))
             ]
     strong = np.concatenate([values[:, 0] for values in spectra])

@@ -158,7 +158,7 @@ def bounds(
     turned = values[:, :, None] * random
     # A principal part of a rotation has a norm of at most one.
     return {
-        "random": np.linalg.eigvals(turned).real.min(axis=1),
+        "random": np.real(np.linalg.eigvals(turned)).min(axis=1),
         "diagonal": np.abs(diagonal / mean[:, None] - 1).max(axis=1),
         "below": np.abs(np.tril(ordered, -1)).max(axis=(1, 2)) / mean,
         "gyration": np.abs(

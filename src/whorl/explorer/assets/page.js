@@ -4,31 +4,28 @@
   const form = $("controls"), slider = $("frame"), SAMPLES = Number(document.body.dataset.samples);
   const CONFIG = { displayModeBar: false, responsive: true, displaylogo: false };
   const figures = {}; // what moves in each view
-  const ASKING = { headers: { "X-Visitor": Math.random().toString(36).slice(2) } }; // open pages take turns at the server
-  let claim = "turn", clock = ["Update", 1, ""], playing = null;
+  let clock = ["Update", 1, ""], playing = null, found = ""; // the settings that the shown finding is about
   const presets = [...document.querySelectorAll(".preset")];
 
-  // --- the state: the form, the claim and the frame; its address holds what differs from the opening one
+  // --- the state: the form and the frame; its address holds what differs from the opening one
   const fields = [...form.elements].filter((element) => element.name);
   const frame = () => Number(slider.value);
   const set = (element, value) => { element.value = value; const shown = element.parentElement.querySelector("output"); if (shown) shown.textContent = element.value; };
 
-  // The settings without moment and story, and the preset that has them, if one has.
-  const bare = (address) => { const given = new URLSearchParams(address); given.delete("claim"); given.delete("frame"); given.sort(); return String(given); };
+  // The settings without the moment, and the preset that has them, if one has.
+  const bare = (address) => { const given = new URLSearchParams(address); given.delete("frame"); given.sort(); return String(given); };
   const preset = () => { const here = bare(settings().join("&")); return presets.find((one) => bare(one.dataset.address) === here); };
   const settings = () => fields.filter((field) => field.value.trim() !== field.dataset.default).map((field) => written(field.name, field.value.trim()));
   const written = (name, value) => `${name}=${encodeURIComponent(value).replaceAll("%2C", ",")}`;
 
   function query(withFrame = true) {
-    const pairs = claim === "turn" ? [] : [written("claim", claim)];
-    pairs.push(...settings());
+    const pairs = settings();
     if (withFrame && frame() > 0) pairs.push(written("frame", frame()));
     return pairs.join("&");
   }
 
   function go(address, push = false) {
     const given = new URLSearchParams(address);
-    claim = given.get("claim") || "turn";
     for (const field of fields) set(field, given.get(field.name) ?? field.dataset.default);
     slider.max = SAMPLES * value("epochs");
     slider.value = given.get("frame") || 0;
@@ -37,9 +34,9 @@
 
   const value = (name) => { const text = form.elements[name].value; return text !== "" && Number.isFinite(Number(text)) ? Number(text) : text; };
 
-  // Which settings have a say: the rest is hidden (another system's) or quiet (without effect at the moment).
+  // The rest of the settings is hidden (another system's) or quiet (without effect at the moment).
   function arrange() {
-    const owners = ["law", "policy"].map((name) => [...form.elements[name].options].map((option) => option.dataset.uses.split(" ")));
+    const owned = (name) => [...form.elements[name].options].flatMap((option) => option.dataset.uses.split(" ")).filter(Boolean);
     const uses = (name) => form.elements[name].selectedOptions[0].dataset.uses.split(" ");
     const system = value("system"), turning = uses("law").includes("omega");
     const circuit = system === "circuit", held = system === "held", cycle = system === "rps" || circuit || held;
@@ -49,11 +46,13 @@
       start: family || circuit, target: system !== "column", seed: system === "rps" || (!family && !circuit && value("turn") !== "fair"),
       law: cycle, policy: cycle, turn: cycle, rule: !circuit,
     };
-    // What a law or a policy has a say for; what both know is the law's.
-    const [lawful, political] = owners.map((options) => options.flat());
+    // What laws, policies and rules take; what several know is the law's. The seed has a place of its own.
+    const lawful = owned("law"), political = owned("policy"), ruled = owned("rule").filter((name) => name !== "seed");
+    for (const name of ruled) hide[name] = !circuit;
     for (const name of [...lawful, ...political]) hide[name] = cycle;
     const still = !uses("policy").includes("omega") || !turning;
     const quiet = { width: value("depth") === 1 && !looped, turn: still || value("gate") === "never" };
+    for (const name of ruled) quiet[name] = !uses("rule").includes(name);
     for (const name of political) quiet[name] = !uses("policy").includes(name);
     for (const name of lawful) quiet[name] = !uses("law").includes(name);
     quiet.gate = still;
@@ -71,9 +70,10 @@
   function told(push = false) {
     arrange();
     const shown = preset();
-    claim = shown ? shown.dataset.preset : "turn";
+    const claim = shown ? shown.dataset.preset : "";
     for (const button of presets) button.setAttribute("aria-pressed", String(button === shown));
-    for (const story of document.querySelectorAll(".story")) story.hidden = !shown || story.dataset.story !== claim;
+    for (const story of document.querySelectorAll(".story")) story.hidden = story.dataset.story !== claim;
+    $("finding").hidden = !$("finding").textContent || found !== bare(query());
     timed();
     const address = query(), there = address ? `?${address}` : location.pathname;
     if (push && there !== location.pathname + location.search && there !== location.search) history.pushState(null, "", there);
@@ -92,12 +92,13 @@
 
   // What is shown of other settings than those in the form is dimmed, panel by panel, until its answer is there.
   function stale() {
+    const broken = [paths, picture, instant, family].some((one) => one.broken()); // what follows a failure is not asked for
     for (const one of [paths, picture, instant, family]) {
       for (const name of one.names()) {
         const view = $(`view-${name}`), old = !one.fresh(), moved = old && one.follows();
         view.classList.toggle("stale", old && !moved);
         view.classList.toggle("late", moved);
-        view.setAttribute("aria-busy", String(old));
+        view.setAttribute("aria-busy", String(old && !broken));
       }
     }
   }
@@ -105,21 +106,22 @@
   // --- asking: one request of each kind at a time; whatever changes meanwhile is asked for once, when the answer is there
   const theme = () => document.documentElement.dataset.theme;
   function channel(name, use) {
-    let busy = false, again = false, shown = "", failed = "";
+    let busy = false, again = false, shown = "", failed = "", why = "";
     const wanted = () => theme() + "?" + (name === "instant" ? query() : query(false));
     async function ask() {
       if (busy) { again = true; return; }
       const key = wanted();
-      if (key === shown || key === failed) return;
+      if (key === failed) { refuse(why); return; }
+      if (key === shown) { if (name === "paths") refuse(standing); return; } // back to what was right before a refusal
       busy = true;
       stale();
       const slow = setTimeout(() => say("Computing…"), 350);
       try {
-        const reply = await fetch(`/${name}/${key}`, ASKING);
+        const reply = await fetch(`/${name}/${key}`);
         const answer = await reply.json();
-        if (reply.ok) { shown = key; if (name === "paths") refuse(standing); await use(answer, key.slice(key.indexOf("?") + 1)); }
-        else if (answer.busy) { await new Promise((done) => setTimeout(done, 1000 * (reply.headers.get("Retry-After") || 1))); again = true; }
-        else { failed = key; refuse(answer.error); }
+        if (reply.ok) { shown = key; failed = ""; if (name === "paths") refuse(standing); await use(answer, key.slice(key.indexOf("?") + 1)); }
+        else if (answer.busy) { await new Promise((done) => setTimeout(done, 300)); again = true; }
+        else { failed = key; why = answer.error; refuse(why); say(warming); }
       } catch { refuse("The server does not answer. Is it still running?"); }
       clearTimeout(slow);
       busy = false;
@@ -131,14 +133,14 @@
     const answered = () => !busy && [shown, failed].includes(wanted());
     // whether nothing but the moment differs from what is shown
     const follows = () => name === "instant" && bare(shown.slice(shown.indexOf("?") + 1)) === bare(query());
-    return { ask, names, follows, answered, idle: () => !busy, fresh: () => !busy && wanted() === shown };
+    const broken = () => failed === wanted();
+    return { ask, names, follows, answered, broken, idle: () => !busy, fresh: () => !busy && wanted() === shown };
   }
 
   // All views of a portion; one without a figure has nothing to show, and goes.
   function drawn(portion, answer) {
     for (const view of document.querySelectorAll(`[data-view][data-portion="${portion}"]`)) {
-      const figure = answer.figures[view.dataset.view];
-      view.hidden = !figure || Boolean(figure.layout.meta && figure.layout.meta.empty);
+      view.hidden = !answer.figures[view.dataset.view];
     }
     for (const [name, figure] of Object.entries(answer.figures)) draw(name, figure);
   }
@@ -161,6 +163,9 @@
     }
     drawn("paths", answer);
     $("note").textContent = answer.note;
+    $("finding").textContent = answer.finding;
+    found = bare(address);
+    $("finding").hidden = !answer.finding || found !== bare(query());
     document.body.dataset.paths = address;
   });
   const picture = channel("picture", (answer, address) => {
@@ -189,7 +194,7 @@
   const family = channel("family", (answer) => { drawn("family", answer); document.body.dataset.family = query(false); });
 
   function others() { instant.ask(); family.ask(); }
-  function ask() { if (!paths.fresh()) paths.ask(); else if (!picture.fresh()) picture.ask(); else others(); }
+  function ask() { paths.ask(); if (paths.fresh()) { if (picture.fresh()) others(); else picture.ask(); } }
   let standing = $("refusal").textContent; // why the address was refused stays to be read until something is changed
   // A refusal names its setting first: that field is marked, and shown where settings are folded away.
   function refuse(text) {
@@ -263,38 +268,20 @@
     setTimeout(() => say(warming), 2500);
   });
 
-  // --- bringing along
+  // --- bringing along: the settings of a downloaded file as an address, which the server checks
   $("file").addEventListener("change", async () => {
     const [file] = $("file").files;
+    $("file").blur();
     if (!file) return;
-    const body = new FormData();
-    body.append("file", file);
-    say("Reading…");
     try {
-      const reply = await fetch(`/upload/${theme()}`, { method: "POST", body, ...ASKING });
-      const answer = await reply.json();
-      standing = reply.ok ? "" : answer.error;
-      refuse(standing);
-      if (reply.ok && answer.address !== undefined) { go(answer.address); ask(); } else if (reply.ok) opened(answer);
-    } catch { refuse("The file could not be sent."); }
-    say(warming);
+      if (file.size > 10000) throw new Error("it is too large");
+      const given = JSON.parse(await file.text());
+      if (given === null || given.whorl !== "explorer") throw new Error('it does not hold "whorl": "explorer"');
+      delete given.whorl;
+      location.assign(`/?${Object.entries(given).map(([name, value]) => written(name, String(value))).join("&")}`);
+    } catch (wrong) { standing = `The file must hold a state of the explorer, but ${wrong.message}.`; refuse(standing); }
     $("file").value = "";
   });
-  function opened(answer) {
-    const place = $("upload-views");
-    $("upload-title").textContent = answer.title;
-    place.replaceChildren();
-    $("upload").hidden = false;
-    for (const text of answer.verdicts || []) place.append(verdict(text));
-    for (const figure of Object.values(answer.figures)) {
-      const plot = document.createElement("div");
-      plot.className = "plot";
-      place.append(plot);
-      Plotly.newPlot(plot, figure.data, figure.layout, CONFIG);
-    }
-    $("upload").scrollIntoView({ block: "start" });
-  }
-  $("close-upload").addEventListener("click", () => { $("upload").hidden = true; $("upload-views").replaceChildren(); });
 
   // --- light and dark
   const named = () => { $("theme").textContent = theme() === "dark" ? "Light" : "Dark"; };

@@ -1,7 +1,8 @@
 """The views: one file each, whose pure function makes a Plotly figure and says where it belongs.
 
-A view is found by its file, or by an entry point in the group `whorl.views` of another package. It
-looks at one of six subjects, and is given that subject, the moment and the theme.
+A view is found by its file in this folder, or by an entry point in the group `whorl.views` of
+another package; nothing else names it. It looks at one of six subjects, and is given that subject,
+the moment and the theme.
 
 | subject | what it is | where there is one |
 |---|---|---|

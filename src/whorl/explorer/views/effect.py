@@ -1,4 +1,4 @@
-"""One update, turned either way: what it does to the loss beside a straight step of the same size.
+"""One update, turned either way, beside a straight step of the same size.
 
 The mean of both senses is the even term of the ledger, whose sign is that of Q for small steps.
 """

@@ -34,31 +34,21 @@ def _eigenvalues(held: Held, moment: int, theme: Theme) -> go.Figure:
     traces: list[dict[str, Any]] = []
     for name, values in zip(("slower", "faster"), held.eigenvalues.T, strict=True):
         path = np.column_stack([values.real, values.imag])
-        traces += spiral.plane_traces(name, path, moment, theme.turning)
+        traces += spiral.track(name, path, moment, theme.turning)
     mean = float(held.bounds.turning)
     traces.append(_marked("meeting", mean, 0.0, theme.ink, "circle-open"))
     slow, fast = held.eigenvalues[0].real
     traces += [_marked("direct", value, 0.0, theme.native, "x-thin") for value in (slow, fast)]
-    notes = [f"{spiral.pair(values)}" for values in held.eigenvalues]
-    entries = [("two eigenvalues", theme.turning), ("direct feedback", theme.native)]
-    return style.figure(
+    across = {"range": [-0.05 * fast, 1.08 * fast], "nticks": 6}
+    up = {"range": [-1.15 * mean, 1.15 * mean], "nticks": 5, "constrain": "domain"}
+    return spiral.noted(
         traces,
+        [spiral.pair(values) for values in held.eigenvalues],
+        moment,
+        [("two eigenvalues", theme.turning), ("direct feedback", theme.native)],
         theme,
-        xaxis=style.axis(theme, "real part", range=[-0.05 * fast, 1.08 * fast], nticks=6),
-        yaxis=style.axis(
-            theme,
-            "imaginary part",
-            range=[-1.15 * mean, 1.15 * mean],
-            scaleanchor="x",
-            constrain="domain",
-            nticks=5,
-        ),
-        annotations=[
-            style.caption(notes[moment], theme),
-            style.key(theme, *entries, captioned=True),
-        ],
-        meta={"notes": notes},
-        margin=style.CAPTIONED,
+        xaxis=style.axis(theme, "real part", **across),
+        yaxis=style.axis(theme, "imaginary part", scaleanchor="x", **up),
     )
 
 
@@ -75,90 +65,47 @@ def _rate(held: Held, moment: int, theme: Theme) -> go.Figure:
     degrees, mean = np.degrees(held.angles), float(held.bounds.turning)
     slow = float(held.bounds.reciprocal)
     traces = [
-        _level("direct", slow, theme.native, "dash"),
-        _level("geometric mean", mean, theme.soft, "dot"),
-        *spiral.plane_traces("rate", np.column_stack([degrees, held.rates]), moment, theme.turning),
+        style.line(theme.native, 2, "dash", x=[0, 90], y=[slow, slow], name="direct"),
+        style.line(theme.soft, 2, "dot", x=[0, 90], y=[mean, mean], name="geometric mean"),
+        *spiral.track("rate", np.column_stack([degrees, held.rates]), moment, theme.turning),
         _marked("meeting", np.degrees(held.critical), mean, theme.ink, "circle-open"),
     ]
     notes = [
         f"φ = {angle:.4g}°: rate {style.number(rate)}, {rate / slow:.2f} × direct"
         for angle, rate in zip(degrees, held.rates, strict=True)
     ]
-    entries = [
-        ("rate", theme.turning),
-        ("direct feedback", theme.native),
-        ("geometric mean", theme.soft),
-    ]
-    return style.figure(
+    entries = [("rate", theme.turning), ("direct feedback", theme.native)]
+    angles = {"range": [0, 90], "tickvals": [0, 30, 60, 90]}
+    return spiral.noted(
         traces,
+        notes,
+        moment,
+        [*entries, ("geometric mean", theme.soft)],
         theme,
-        xaxis=style.axis(theme, "angle φ in degrees", range=[0, 90], tickvals=[0, 30, 60, 90]),
+        xaxis=style.axis(theme, "angle φ in degrees", **angles),
         yaxis=style.axis(theme, "rate a", range=[0, 1.12 * mean]),
-        annotations=[
-            style.caption(notes[moment], theme),
-            style.key(theme, *entries, captioned=True),
-        ],
-        meta={"notes": notes},
-        margin=style.CAPTIONED,
     )
 
 
 @views.register("held_loss", label="Worst error over time", place="loss", order=5, subject="held")
 def _left(held: Held, moment: int, theme: Theme) -> go.Figure:
     """What an error of one has become at most: the slopes in the end are the rates."""
-    line = {"type": "scatter", "mode": "lines", "x": held.times, "hoverinfo": "skip"}
+    left = {"as": {"y": style.packed(held.left)}}
     traces = [
-        line | {"y": held.left[0], "name": "direct", "line": {"color": theme.native, "width": 3}},
-        line
-        | {
-            "y": held.left[moment],
-            "name": "turned",
-            "line": {"color": theme.turning, "width": 3},
-            "meta": {"as": {"y": style.packed(held.left)}},
-        },
+        style.line(theme.native, 3, x=held.times, y=held.left[0], name="direct"),
+        style.line(theme.turning, 3, x=held.times, y=held.left[moment], name="turned", meta=left),
     ]
+    entries = [("turned by φ", theme.turning), ("direct feedback", theme.native)]
+    decades = {"type": "log", "exponentformat": "power", "dtick": 1}
     return style.figure(
         traces,
         theme,
         xaxis=style.axis(theme, "time", range=[0, held.times[-1]]),
-        yaxis=style.axis(
-            theme,
-            "largest error left of 1",
-            type="log",
-            exponentformat="power",
-            range=[np.log10(LEAST), 0.2],
-            dtick=1,
-        ),
-        annotations=[
-            style.key(theme, ("turned by φ", theme.turning), ("direct feedback", theme.native))
-        ],
+        yaxis=style.axis(theme, "largest error left of 1", range=[np.log10(LEAST), 0.2], **decades),
+        annotations=[style.key(theme, *entries)],
     )
 
 
-def _level(name: str, value: float, colour: str, dash: str) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "x": [0, 90],
-        "y": [value, value],
-        "name": name,
-        "line": {"color": colour, "width": 2, "dash": dash},
-        "hoverinfo": "skip",
-    }
-
-
 def _marked(name: str, x: float, y: float, colour: str, symbol: str) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "x": [x],
-        "y": [y],
-        "name": name,
-        "marker": {
-            "symbol": symbol,
-            "size": 14,
-            "color": colour,
-            "line": {"width": 2, "color": colour},
-        },
-        "hoverinfo": "skip",
-    }
+    marker = {"symbol": symbol, "line": {"width": 2, "color": colour}}
+    return style.dots(colour, 14, x=[x], y=[y], name=name, marker=marker)

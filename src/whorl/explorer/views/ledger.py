@@ -1,7 +1,4 @@
-"""The running ledger as a waterfall: from the native learner's loss, term by term, to the other's.
-
-The four terms are the gap.
-"""
+"""The running ledger as a waterfall: from the native loss, over four terms, to the other's."""
 
 from typing import Any
 
@@ -55,9 +52,8 @@ def waterfall(
     theme: Theme,
     **axis: Any,
 ) -> go.Figure:
-    """Bars side by side from top to bottom, with their numbers in a column.
+    """Bars from top to bottom with their numbers in a column, so that no numbers can touch.
 
-    So neither names nor numbers can touch, however narrow the card and whatever the numbers.
     `sizes` and `starts` are (moments, bars); `whole` are the bars that are no difference.
     """
     colours = [
@@ -86,16 +82,9 @@ def waterfall(
         "width": 0.66,
         "meta": {"bars": moving},
     }
+    beside = {"x": 1, "xref": "paper", "xanchor": "left", "showarrow": False}
     numbers = [
-        {
-            "text": text,
-            "x": 1,
-            "y": number,
-            "xref": "paper",
-            "xanchor": "left",
-            "showarrow": False,
-            "font": {"size": 12},
-        }
+        beside | {"text": text, "y": number, "font": {"size": 12}}
         for number, text in enumerate(texts[moment])
     ]
     across = {"zeroline": True, "zerolinecolor": theme.ink, "zerolinewidth": 1.5, "nticks": 4}

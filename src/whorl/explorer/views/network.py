@@ -1,6 +1,4 @@
-"""The network as streams.
-
-Layer after layer, each node as tall as the flow through it, each stream as wide as what it carries.
+"""The network as streams: nodes as tall as their flow, streams as wide as what they carry.
 
 All the flow that enters leaves, so that every layer is equally tall in all. The outlined boxes at
 the end are the target.
@@ -22,6 +20,7 @@ GAP = 0.14  # between nodes, in units of the whole flow
 HALF = 0.045  # half the thickness of a node
 THINNEST = 5e-4  # a stream that no screen can show is left out
 BEND = np.linspace(0, 1, 12)
+MARGIN = {"l": 10, "r": 10, "t": 24, "b": 26}
 WIDEST, WIDE = 14.0, 46.0  # of a graph's edge that carries most, and of a sink that takes all
 
 
@@ -51,53 +50,14 @@ def loops(run: Played, moment: int, theme: Theme) -> go.Figure:
         x, y, angle = bow(across[[tail, head]], up[[tail, head]])
         arrows.append((x[7], y[7], angle))
         inside = max(tail, head) < 3 + ring and tail >= 3
-        traces.append(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "x": x,
-                "y": y,
-                "line": {
-                    "width": float(widths[moment, number]),
-                    "color": theme.turning if inside else theme.native,
-                },
-                "opacity": 0.6,
-                "hoverinfo": "skip",
-                "showlegend": False,
-                "meta": {"as": {"line.width": style.packed(widths[:, number])}},
-            }
-        )
-    plain = {"type": "scatter", "mode": "markers", "hoverinfo": "skip", "showlegend": False}
+        colour, width = theme.turning if inside else theme.native, float(widths[moment, number])
+        meta = {"as": {"line.width": style.packed(widths[:, number])}}
+        traces.append(style.line(colour, width, x=x, y=y, opacity=0.6, meta=meta))
     x, y, angle = map(list, zip(*arrows, strict=True))
-    heads = {"symbol": "triangle-right", "size": 9, "angle": angle, "color": theme.ink}
-    traces.append(plain | {"x": x, "y": y, "marker": heads})
-    traces.append(plain | {"x": across, "y": up, "marker": {"size": 16, "color": theme.ink}})
-    # Areas as shares: the outlined target, and inside it what arrives.
-    aims = WIDE * np.sqrt(run.target)
-    traces.append(
-        plain
-        | {
-            "x": across[-3:] + 0.2,
-            "y": up[-3:],
-            "marker": {
-                "symbol": "circle-open",
-                "size": aims,
-                "line": {"width": 2},
-                "color": theme.turning,
-            },
-        }
-    )
-    for sink in range(3):
-        sizes = WIDE * np.sqrt(run.learner[:, sink])
-        traces.append(
-            plain
-            | {
-                "x": [across[sink - 3] + 0.2],
-                "y": [up[sink - 3]],
-                "marker": {"size": float(sizes[moment]), "color": theme.ink},
-                "meta": {"as": {"marker.size": style.packed(sizes)}},
-            }
-        )
+    heads = {"symbol": "triangle-right", "angle": angle}
+    traces.append(style.dots(theme.ink, 9, x=x, y=y, marker=heads))
+    traces.append(style.dots(theme.ink, 16, x=across, y=up))
+    traces += _sinks(run, across[-3:] + 0.2, up[-3:], moment, theme)
     notes = [_label("input", -1, 1, theme), _label("output", 1, 1, theme)]
     notes.append(_label("target", 1.2, 0, theme, color=theme.turning))
     still = {"visible": False, "fixedrange": True}
@@ -106,15 +66,28 @@ def loops(run: Played, moment: int, theme: Theme) -> go.Figure:
         theme,
         xaxis=still | {"range": [-1.2, 1.42]},
         yaxis=still | {"range": [-1.15, 1.15]},
-        margin={"l": 10, "r": 10, "t": 24, "b": 26},
+        margin=MARGIN,
         annotations=notes,
     )
 
 
+def _sinks(
+    run: Played, across: np.ndarray, up: np.ndarray, moment: int, theme: Theme
+) -> list[dict[str, Any]]:
+    """Areas as shares: the outlined target, and inside it what arrives."""
+    ring = {"symbol": "circle-open", "line": {"width": 2}}
+    aims = WIDE * np.sqrt(run.target)
+    traces = [style.dots(theme.turning, aims, x=across, y=up, marker=ring)]
+    for sink in range(3):
+        sizes = WIDE * np.sqrt(run.learner[:, sink])
+        meta = {"as": {"marker.size": style.packed(sizes)}}
+        size, x, y = float(sizes[moment]), [across[sink]], [up[sink]]
+        traces.append(style.dots(theme.ink, size, x=x, y=y, meta=meta))
+    return traces
+
+
 def bow(x: np.ndarray, y: np.ndarray, bend: float = 0.5) -> tuple[np.ndarray, np.ndarray, float]:
-    """An edge bent to its left, so that one there and one back lie apart, and where its arrow
-    points, clockwise from the right.
-    """
+    """An edge bent to its left, so that there and back lie apart, and the angle of its arrow."""
     (dx, dy), lift = (x[1] - x[0], y[1] - y[0]), bend * BEND * (1 - BEND)
     angle = -np.degrees(np.arctan2(dy, dx))
     return x[0] + BEND * dx - lift * dy, y[0] + BEND * dy + lift * dx, float(angle)
@@ -141,70 +114,37 @@ def streams(
         "half": HALF,
         "sources": sources,
     }
-    fill = {
-        "type": "scatter",
-        "mode": "lines",
-        "fill": "toself",
-        "hoverinfo": "skip",
-        "showlegend": False,
-    }
     traces = [
-        fill
-        | {
-            "x": np.array(x),
-            "y": np.array(y),
-            "fillcolor": theme.streams[number],
-            "opacity": 0.5,
-            "line": {"width": 0},
-            "meta": {"stream": number},
-        }
+        _area(x, y, theme.streams[number], opacity=0.5, meta={"stream": number})
         for number, (x, y) in enumerate(wide)
     ]
-    traces.append(
-        fill
-        | {
-            "x": np.array(nodes[0]),
-            "y": np.array(nodes[1]),
-            "fillcolor": theme.ink,
-            "line": {"width": 0},
-            "meta": {"nodes": moving},
-        }
-    )
+    traces.append(_area(*nodes, theme.ink, meta={"nodes": moving}))
     notes = _labels(layers, theme)
     if target is not None:
         x, y = _boxes(len(layers) + 0.17, target)
-        traces.append(
-            fill
-            | {
-                "x": np.array(x),
-                "y": np.array(y),
-                "fill": "none",
-                "line": {"width": 2, "color": theme.turning},
-            }
-        )
+        traces.append(style.line(theme.turning, 2, x=np.array(x), y=np.array(y)))
         notes.append(_label("target", len(layers) + 0.17, 0, theme, color=theme.turning))
     tallest = 1 + GAP * (max(layer.shape[1] for layer in layers) - 1)
+    still = {"visible": False, "fixedrange": True}
     return style.figure(
         traces,
         theme,
-        xaxis={"visible": False, "range": [-0.22, len(layers) + 0.42], "fixedrange": True},
-        yaxis={
-            "visible": False,
-            "range": [-tallest / 2 - 0.04, tallest / 2 + 0.04],
-            "fixedrange": True,
-        },
-        margin={"l": 10, "r": 10, "t": 24, "b": 26},
+        xaxis=still | {"range": [-0.22, len(layers) + 0.42]},
+        yaxis=still | {"range": [-tallest / 2 - 0.04, tallest / 2 + 0.04]},
+        margin=MARGIN,
         annotations=notes,
     )
+
+
+def _area(x: list[Any], y: list[Any], colour: str, **more: Any) -> dict[str, Any]:
+    fill = {"fill": "toself", "fillcolor": colour}
+    return style.line(colour, 0, x=np.array(x), y=np.array(y), **fill, **more)
 
 
 def shapes(
     layers: list[np.ndarray], flows: list[np.ndarray], sources: int
 ) -> tuple[list[Polygons], Polygons]:
-    """Polygons: for every source number its streams, and all nodes.
-
-    The page's script draws the same.
-    """
+    """Polygons of the streams of every source, and of all nodes; the page's script draws the same."""
     streams: list[Polygons] = [([], []) for _ in range(sources)]
     nodes: Polygons = ([], [])
     for number, flow in enumerate(flows):
@@ -252,18 +192,10 @@ def _labels(layers: list[np.ndarray], theme: Theme) -> list[dict]:
 
 
 def _label(text: str, x: float, y: float, theme: Theme, color: str = "") -> dict:
-    plain = {
-        "text": text,
-        "x": x,
-        "y": y,
-        "xref": "x",
-        "yref": "paper",
+    plain = {"text": text, "x": x, "y": y, "xref": "x", "yref": "paper", "showarrow": False}
+    plain |= {
         "yanchor": "bottom" if y else "top",
-        "showarrow": False,
+        "font": {"size": 12, "color": color or theme.soft},
     }
-    shift = (
-        {"xanchor": "left", "xshift": -12}
-        if text == "input"
-        else {"xanchor": "right", "xshift": 16}
-    )
-    return plain | shift | {"font": {"size": 12, "color": color or theme.soft}}
+    side, shift = ("left", -12) if text == "input" else ("right", 16)
+    return plain | {"xanchor": side, "xshift": shift}

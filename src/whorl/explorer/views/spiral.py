@@ -1,5 +1,4 @@
-"""The residual of the watched sample in the zero-sum plane, with the eigenvalues of the loop that
-drives it.
+"""The residual of the watched sample in the zero-sum plane, with the eigenvalues of its loop.
 
 The thin line is continuous time under the loop of the start, exp(-R t) e: exact where the law
 repairs the response.
@@ -21,34 +20,22 @@ from whorl.explorer.views.simplex import turns
 @views.register("spiral", label="Residual plane", order=3, first=True)
 def figure(run: Played, moment: int, theme: Theme) -> go.Figure:
     """Both residuals up to one moment."""
-    start = run.residual("native")[0]
-    flow = continuous(run.loops[0], start)
-    traces: list[dict[str, Any]] = [
-        {"type": "scatter", "mode": "lines", "x": flow[:, 0], "y": flow[:, 1], "hoverinfo": "skip"}
-        | {"line": {"color": theme.soft, "width": 1}, "name": "continuous"}
-    ]
-    for name, who, colour in (
-        ("reciprocal", "native", theme.native),
-        ("turning", "learner", theme.turning),
-    ):
-        if who == "native" or turns(run):
-            traces += plane_traces(name, run.residual(who), moment, colour)
+    flow = continuous(run.loops[0], run.residual("native")[0])
+    paths = {who: run.residual(who) for who in ("native", "learner")}
+    traces = [style.line(theme.soft, 1, x=flow[:, 0], y=flow[:, 1], name="continuous")]
+    traces += track("reciprocal", paths["native"], moment, theme.native)
+    entries = [("reciprocal", theme.native)]
+    if turns(run):
+        traces += track("turning", paths["learner"], moment, theme.turning)
+        entries.append(("turning", theme.turning))
+    entries.append(("in continuous time", theme.soft))
     traces.append(cross(theme))
+    reach = 1.08 * max(np.abs(flow).max(), *(np.abs(one).max() for one in paths.values()), 1e-6)
     notes = [f"eigenvalues  {pair(values)}" for values in run.eigenvalues]
-    reach = 1.08 * max(
-        np.abs(flow).max(),
-        *(np.abs(run.residual(who)).max() for who in ("native", "learner")),
-        1e-6,
-    )
-    entries = [
-        ("reciprocal", theme.native),
-        *[("turning", theme.turning)] * turns(run),
-        ("in continuous time", theme.soft),
-    ]
-    return plane_figure(traces, reach, notes, moment, entries, theme)
+    return plane(traces, reach, notes, moment, entries, theme)
 
 
-def plane_figure(
+def plane(
     traces: list[dict[str, Any]],
     reach: float,
     notes: list[str],
@@ -58,86 +45,53 @@ def plane_figure(
     letter: str = "e",
 ) -> go.Figure:
     """The zero-sum plane with equal axes, and a note that follows the moment."""
-    around = [-reach, reach]
-    return style.figure(
+    common = {"range": [-reach, reach], "nticks": 5, "constrain": "domain"}
+    across, up = f"({letter}₁ − {letter}₂)/√2", f"({letter}₁ + {letter}₂ − 2{letter}₃)/√6"
+    return noted(
         traces,
+        notes,
+        moment,
+        entries,
         theme,
-        xaxis=style.axis(
-            theme, f"({letter}₁ − {letter}₂)/√2", range=around, nticks=5, constrain="domain"
-        ),
-        yaxis=style.axis(
-            theme,
-            f"({letter}₁ + {letter}₂ − 2{letter}₃)/√6",
-            range=around,
-            scaleanchor="x",
-            nticks=5,
-            constrain="domain",
-        ),
-        annotations=[
-            style.caption(notes[moment], theme),
-            style.key(theme, *entries, captioned=True),
-        ],
-        meta={"notes": notes},
-        margin=style.CAPTIONED,
+        xaxis=style.axis(theme, across, **common),
+        yaxis=style.axis(theme, up, scaleanchor="x", **common),
     )
 
 
-def plane_traces(name: str, path: np.ndarray, moment: int, colour: str) -> list[dict[str, Any]]:
-    """A path in the plane: up to the moment, and its head."""
-    x, y = path.T
-    all_of_it = {"x": style.packed(x), "y": style.packed(y)}
-    line = {"type": "scatter", "mode": "lines", "hoverinfo": "skip"}
-    return [
-        line
-        | {
-            "x": x,
-            "y": y,
-            "line": {"color": colour, "width": 1.5, "dash": "dot"},
-            "opacity": 0.35,
-            "name": name,
-            "showlegend": False,
-        },
-        line
-        | {
-            "x": x[: moment + 1],
-            "y": y[: moment + 1],
-            "line": {"color": colour, "width": 3},
-            "name": name,
-            "meta": {"upto": all_of_it},
-        },
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "x": x[moment : moment + 1],
-            "y": y[moment : moment + 1],
-            "showlegend": False,
-            "name": name,
-        }
-        | {
-            "marker": {"size": 10, "color": colour},
-            "hovertemplate": "%{x:.3g}, %{y:.3g}",
-            "meta": {"at": all_of_it},
-        },
-    ]
+def noted(
+    traces: list[dict[str, Any]],
+    notes: list[str],
+    moment: int,
+    entries: list[tuple[str, str]],
+    theme: Theme,
+    **layout: Any,
+) -> go.Figure:
+    """A figure with a key, and above it a note that follows the moment."""
+    above = [style.caption(notes[moment], theme), style.key(theme, *entries, captioned=True)]
+    return style.figure(
+        traces,
+        theme,
+        annotations=above,
+        meta={"notes": notes},
+        margin=style.CAPTIONED,
+        **layout,
+    )
+
+
+def track(name: str, path: np.ndarray, moment: int, colour: str) -> list[dict[str, Any]]:
+    """A path in the plane."""
+    return style.track(name, dict(zip("xy", path.T, strict=True)), moment, colour)
 
 
 def cross(theme: Theme) -> dict[str, Any]:
     """The origin: no residual."""
-    marker = {"symbol": "cross-thin", "size": 12, "line": {"width": 2, "color": theme.ink}}
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "x": [0],
-        "y": [0],
-        "marker": marker,
-        "hoverinfo": "skip",
-        "showlegend": False,
-    }
+    marker = {"symbol": "cross-thin", "line": {"width": 2, "color": theme.ink}}
+    return style.dots(theme.ink, 12, x=[0], y=[0], marker=marker)
 
 
 def continuous(loop: np.ndarray, start: np.ndarray, steps: int = 160) -> np.ndarray:
     """The linear flow of one loop until little is left of the residual."""
-    slowest = max(float(np.linalg.eigvals(loop).real.min()), 1e-2)
+    slowest = max(float(np.real(np.linalg.eigvals(loop)).min()), 1e-2)
     one = scipy.linalg.expm(-loop * (4.0 / slowest) / steps)
     path = [start]
     for _ in range(steps):

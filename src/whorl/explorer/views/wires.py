@@ -27,22 +27,11 @@ def _network(wires: Wires, _moment: int, theme: Theme) -> go.Figure:
         bend = 0.4 * (np.searchsorted(twins, number) - (len(twins) - 1) / 2)
         across, up, _ = network.bow(x[ends], y[ends], bend)
         current = float(wires.currents[number])
+        width = 0.8 + WIDEST * abs(current)
         traces.append(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "x": across,
-                "y": up,
-                "line": {"color": theme.native, "width": 0.8 + WIDEST * abs(current)},
-                "opacity": 0.6,
-                "hoverinfo": "skip",
-                "meta": {"current": current},
-            }
+            style.line(theme.native, width, x=across, y=up, opacity=0.6, meta={"current": current})
         )
-    traces.append(
-        {"type": "scatter", "mode": "markers", "x": x, "y": y, "hoverinfo": "skip"}
-        | {"marker": {"size": 11, "color": theme.ink}}
-    )
+    traces.append(style.dots(theme.ink, 11, x=x, y=y))
     names = ["in", *(f"{node}" for node in range(1, len(x) - 3)), "out 1", "out 2", "out 3"]
     labels = [
         {"text": name, "x": x[node], "y": y[node], "showarrow": False, "yshift": 16}
@@ -76,16 +65,11 @@ def _plane(wires: Wires, moment: int, theme: Theme) -> go.Figure:
     colour = theme.native if len(wires.straight) else theme.turning
     traces: list[dict[str, Any]] = []
     for way in wires.straight:
-        ends = 1.3 * np.outer([-1, 1], way)
-        traces.append(
-            {"type": "scatter", "mode": "lines", "x": ends[:, 0], "y": ends[:, 1]}
-            | {"line": {"color": theme.ink, "width": 1.5, "dash": "dash"}, "name": "straight"}
-            | {"hoverinfo": "skip"}
-        )
+        x, y = 1.3 * np.outer([-1, 1], way).T
+        traces.append(style.line(theme.ink, 1.5, "dash", x=x, y=y, name="straight"))
     for ray in range(wires.paths.shape[1]):
-        traces += spiral.plane_traces("residual", wires.paths[:, ray], moment, colour)
+        traces += spiral.track("residual", wires.paths[:, ray], moment, colour)
     traces.append(spiral.cross(theme))
-    values = np.linalg.eigvals(wires.loop)
-    notes = [f"eigenvalues  {spiral.pair(values)}"] * len(wires.paths)
+    notes = [f"eigenvalues  {spiral.pair(np.linalg.eigvals(wires.loop))}"] * len(wires.paths)
     entries = [("residuals", colour), *[("straight lines", theme.ink)] * bool(len(wires.straight))]
-    return spiral.plane_figure(traces, 1.35, notes, moment, entries, theme)
+    return spiral.plane(traces, 1.35, notes, moment, entries, theme)

@@ -6,6 +6,7 @@ equal bytes.
 
 import json
 from collections.abc import Mapping
+from inspect import signature
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from whorl.study.figures import concept, style
 
 PNG_KEY = "whorl-tables"  # of the text chunk; in a PDF the same text is the Keywords
 DPI = 300
+SCREEN = 200  # dots per inch, which a phone shows two to three of per pixel of a page
 
 
 def draw_all(folder: Path, *, illustration: bool = True) -> list[Path]:
@@ -63,6 +65,21 @@ def draw_study(study: Path) -> list[Path]:
 
 def drawn_study(study: Path) -> dict[str, bytes]:
     """The files that `draw_study` writes, by their names, from the tables alone."""
+    drawn = _figure(study)
+    return {} if drawn is None else files(*drawn)
+
+
+def narrow(study: Path) -> bytes | None:
+    """The figure of a study for a screen as narrow as a phone, its panels below each other, as PNG.
+
+    None where its kind draws none of that shape.
+    """
+    drawn = _figure(study, single=True)
+    return None if drawn is None else _saved(drawn[0], "png", SCREEN, {"Software": None})
+
+
+def _figure(study: Path, **shape: bool) -> tuple[Figure, str, dict[str, str], str] | None:
+    """The figure of a study, its kind, the hashes of its tables, and its title."""
     verdict = store.read_json(study / "verdict.json")
     kind = verdict.get("kind") if isinstance(verdict, dict) else None
     if kind not in kinds.names():
@@ -70,8 +87,9 @@ def drawn_study(study: Path) -> dict[str, bytes]:
             f"kind in {study.name}/verdict.json must be one of {', '.join(kinds.names())}, but it "
             f"is {kind!r}"
         )
-    if (one := kinds.part(kind, "figure")) is None:
-        return {}
+    one = kinds.part(kind, "figure")
+    if one is None or not set(shape) <= set(signature(one.draw).parameters):
+        return None
     hashes, tables = {}, {}
     for name in one.TABLES:
         path = study / "tables" / f"{name}.parquet"
@@ -85,10 +103,10 @@ def drawn_study(study: Path) -> dict[str, bytes]:
         tables[name] = store.read_table(path)
     bounds = {gate["statistic"]: float(gate["bound"]) for gate in verdict["gates"]}
     options = {name: bounds[gate] for name, gate in one.OPTIONS.items() if gate in bounds}
-    figure = one.draw(tables, **options)
+    figure = one.draw(tables, **options, **shape)
     if words := stamp_of(verdict):
         style.stamp(figure, words)
-    return files(figure, kind, hashes, str(verdict.get("title", kind)))
+    return figure, kind, hashes, str(verdict.get("title", kind))
 
 
 def drawn_concept() -> dict[str, bytes]:
@@ -118,13 +136,14 @@ def files(figure: Figure, name: str, hashes: Mapping[str, str], title: str) -> d
         },
         "png": {"Title": title, PNG_KEY: text, "Software": None},
     }
-    made = {}
+    return {f"{name}.{ending}": _saved(figure, ending, DPI, about[ending]) for ending in about}
+
+
+def _saved(figure: Figure, ending: str, dpi: float, metadata: dict[str, Any]) -> bytes:
+    buffer = BytesIO()
     with style.settings():
-        for ending, metadata in about.items():
-            buffer = BytesIO()
-            figure.savefig(buffer, format=ending, dpi=DPI, metadata=metadata)
-            made[f"{name}.{ending}"] = buffer.getvalue()
-    return made
+        figure.savefig(buffer, format=ending, dpi=dpi, metadata=metadata)
+    return buffer.getvalue()
 
 
 def _written(folder: Path, made: Mapping[str, bytes]) -> list[Path]:

@@ -7,17 +7,17 @@ a grey print loses nothing. Fonts and settings do not depend on the machine or o
 matplotlib settings.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import wraps
 from typing import Any, ParamSpec
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from whorl.palette import INK, LIGHT
+from whorl.plot._canvas import fixed
 
 Tables = Mapping[str, Mapping[str, np.ndarray]]
 P = ParamSpec("P")
@@ -69,13 +69,9 @@ STYLE: dict[Any, Any] = {  # matplotlib's own names
 }
 
 
-@contextmanager
-def settings() -> Iterator[None]:
-    """The figures' own settings, whatever the reader has set; put back afterwards."""
-    with mpl.rc_context():
-        mpl.rcdefaults()
-        mpl.rcParams.update(STYLE)
-        yield
+def settings() -> AbstractContextManager[None]:
+    """Draw with the settings of these figures, and restore the user's settings afterwards."""
+    return fixed(STYLE)
 
 
 def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:

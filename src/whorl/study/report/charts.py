@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from whorl._show import plural
 from whorl.study.report.folder import Study
-from whorl.study.report.words import plural
 
 # What a pointer reads of a mean with its bounds.
 INTERVAL = "gap %{customdata[0]}<br>95 %: %{customdata[1]} to %{customdata[2]}"

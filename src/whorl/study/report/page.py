@@ -12,8 +12,9 @@ from urllib.parse import quote
 import jinja2
 
 from whorl import _html
+from whorl._show import plural
 from whorl.ground import store
-from whorl.study import crate, kinds, layout
+from whorl.study import crate, figures, kinds, layout
 from whorl.study.report import charts, comparison, gates, words
 from whorl.study.report.folder import Figure, RunFolder, Study, time_of
 
@@ -73,7 +74,7 @@ def _rendered(run: RunFolder, unverified: str | None) -> str:
         "provenance": _provenance(run),
         "begun": time_of(run.folder / "environment.json"),
         "number": words.number,
-        "plural": words.plural,
+        "plural": plural,
     }
     probed = (
         any(study["charts"] for study in context["studies"]) or context["replication"] is not None
@@ -98,21 +99,32 @@ def _link(run: RunFolder, path: Path) -> str:
     return quote(path.relative_to(run.folder).as_posix())
 
 
-def _figure(run: RunFolder, figure: Figure) -> dict[str, Any]:
-    """A figure inside the page, with where its files are.
+def _image(png: bytes) -> dict[str, Any]:
+    """An image inside the page; its size, from its head, keeps the page from jumping."""
+    whole = len(png) >= 24 and png.startswith(b"\x89PNG")  # of a broken one the words are shown
+    return {
+        "source": f"data:image/png;base64,{base64.b64encode(png).decode()}",
+        "size": struct.unpack(">II", png[16:24]) if whole else (600, 400),
+    }
 
-    Its size, from the head of the PNG, keeps the page from jumping.
-    """
+
+def _narrow(study: Study) -> bytes | None:
+    """The figure of a study as a phone shows it; None where it cannot be drawn."""
+    try:
+        return figures.narrow(study.folder)
+    except (ArithmeticError, LookupError, OSError, TypeError, ValueError):  # a folder was changed
+        return None
+
+
+def _figure(run: RunFolder, figure: Figure, small: bytes | None = None) -> dict[str, Any]:
+    """A figure inside the page, with where its files are."""
     content = store.contents(figure.png)
-    whole = len(content) >= 24 and content.startswith(
-        b"\x89PNG"
-    )  # of a broken one the words are shown
     return {
         "name": figure.name,
         "caption": _caption(figure.name),
         "number": _number(figure.name),
-        "source": f"data:image/png;base64,{base64.b64encode(content).decode()}",
-        "size": struct.unpack(">II", content[16:24]) if whole else (600, 400),
+        **_image(content),
+        "narrow": None if small is None else _image(small),
         "links": [
             (path.suffix[1:].upper(), _link(run, path))
             for path in (figure.pdf, figure.png)
@@ -164,7 +176,10 @@ def _study(run: RunFolder, study: Study) -> dict[str, Any]:
         "groups": words.groups(held),
         "closing": words.closing(study),
         "gates": gates.rows(verdict["gates"]),
-        "figures": [_figure(run, figure) for figure in study.figures],
+        "figures": [
+            _figure(run, figure, _narrow(study) if figure.name == study.kind else None)
+            for figure in study.figures
+        ],
         "charts": charts.of(study, anchor),
         "statistics": [(name, words.number(value)) for name, value in study.statistics.items()],
         "tables": [_table(run, study, name) for name in sorted(verdict["tables"])],
@@ -244,7 +259,7 @@ def _provenance(run: RunFolder) -> list[tuple[str, str]]:
         (
             "machine",
             "; ".join(
-                [*machine, words.plural(told["cores"], "core")]
+                [*machine, plural(told["cores"], "core")]
                 if isinstance(told.get("cores"), int)
                 else machine
             ),

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from whorl._show import plural
 from whorl.study import kinds
 from whorl.study.report.folder import RunFolder, Study
 
@@ -107,11 +108,6 @@ def answer(study: Study) -> tuple[str, str]:
     paper = shipped and verdict.get("expected") == verdict["verdict"] and hasattr(said, "FIGURE")
     question = getattr(said, "QUESTION", verdict["title"]) if shipped else verdict["title"]
     return question, f"{words}{', as the paper found' if paper and words else ''}." if words else ""
-
-
-def plural(count: int, noun: str, many: str = "") -> str:
-    """`1 gate`, `2 gates`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {many or noun + 's'}"
 
 
 def listed(names: list[str]) -> str:

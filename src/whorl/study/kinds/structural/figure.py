@@ -175,7 +175,7 @@ def ranks(axes: Axes, rows: dict[str, np.ndarray]) -> None:
             )
         bottom += counts
     axes.set_ylim(0, 1.3 * bottom.max())
-    whole = MaxNLocator(5, integer=True).tick_values(0, bottom.max())
+    whole = np.asarray(MaxNLocator(5, integer=True).tick_values(0, bottom.max()))
     axes.set_yticks(sorted({*whole[whole < 0.9 * bottom.max()].tolist(), float(bottom.max())}))
     _depths(axes, depths)
     axes.set_ylabel("operators")

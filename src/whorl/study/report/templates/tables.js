@@ -46,4 +46,13 @@ for (const form of document.querySelectorAll("form.filters")) {
   form.addEventListener("input", filter);
   form.addEventListener("reset", () => setTimeout(filter));
   form.addEventListener("submit", (event) => event.preventDefault());
+  // A row that is filtered out cannot be scrolled to: a link to it shows all rows first.
+  const uncover = (hash) => {
+    const row = document.getElementById(decodeURIComponent(hash.slice(1)))?.closest("tr");
+    if (!row?.hidden || !rows.includes(row)) return;
+    form.reset();
+    filter();
+  };
+  document.addEventListener("click", (event) => uncover(event.target.closest?.("a[href^='#']")?.hash ?? ""));
+  window.addEventListener("hashchange", () => uncover(location.hash)); // back and forward
 }
