@@ -396,7 +396,10 @@ def check_basis(system: System, inputs: Array) -> None:
             float(jnp.max(jnp.abs(score)))
             for score in system.scores(trace, like + potential[None, :])
         )
-        for potential in (jnp.ones(count), jnp.arange(count) % 2)
+        for potential in (
+            jnp.ones(count, dtype=system.dtype),
+            jnp.arange(count, dtype=system.dtype) % 2,
+        )
     ]
     if sizes[0] <= 16 * count * float(jnp.finfo(system.dtype).eps) * sizes[1]:
         raise ValueError(
