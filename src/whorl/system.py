@@ -163,6 +163,10 @@ class System(Shown, eqx.Module):
         """What the ways forward and back share at these inputs."""
         return inputs, self.outputs(inputs)
 
+    def sample(self, trace: Trace, number: Array) -> Trace | None:
+        """The trace of one sample, from that of all; None where it has to be made anew."""
+        del trace, number
+
     def check_trace(self, trace: Trace) -> None:
         """Refuse a state at which the response cannot be computed; most systems have none."""
 
