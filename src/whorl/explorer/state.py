@@ -448,7 +448,7 @@ def _decimal(value: float) -> str:
 def _number(text: str) -> float | str:
     """A plain decimal number, or the text itself, to be refused by whoever asked."""
     if (
-        not re.fullmatch(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,3})?", text)
+        not re.fullmatch(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?", text)
         or len(text) > 40
     ):
         return text

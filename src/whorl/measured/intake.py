@@ -14,7 +14,7 @@ from jaxtyping import Float
 
 from whorl import simplex
 from whorl._show import Shown
-from whorl.ground.source import LABEL, TableError
+from whorl.ground.tables import LABEL, TableError
 from whorl.measured.moments import BINS, Collector, Record, all_parts
 
 LEAST = 12  # measurements: six pairs, the fewest that can reach a level of 5 %
