@@ -16,7 +16,8 @@ import pytest
 import whorl_cli
 from study.small import made, small, text
 from whorl.explorer import tables as drawn
-from whorl.ground import reader, source, store
+from whorl.ground import reader, store
+from whorl.ground import source as reading
 from whorl.measured import intake
 from whorl.study import cost, kinds, run
 from whorl_cli import _memory
@@ -276,22 +277,22 @@ def test_the_security_page_states_every_limit():
         cost.ROWS,
         cost.DRAWS,
         cost.FORESEEN,
-        source.BYTES,
-        source.HELD,
-        source.ROWS,
-        source.COLUMNS,
-        source.NUMBERS,
-        source.FEW,
-        source.LONGEST,
-        source.RATE,
-        source.MEMORY,
+        reading.BYTES,
+        reading.HELD,
+        reading.ROWS,
+        reading.COLUMNS,
+        reading.NUMBERS,
+        reading.FEW,
+        reading.LONGEST,
+        reading.RATE,
+        reading.MEMORY,
     ]
     limits += [intake.LOOPS, intake.HELD, drawn.ROWS, drawn.CELLS]
     assert [limit for limit in limits if f"{limit:,}".replace(",", " ") not in page] == []
     for words in (
-        f"{source.LABEL} bytes",
-        f"{source.NAME} characters",
-        f"{source.SECONDS:g} s of processor time",
+        f"{reading.LABEL} bytes",
+        f"{reading.NAME} characters",
+        f"{reading.SECONDS:g} s of processor time",
         f"{intake.DIRECTIONS} directions",
         f"{drawn.COLUMNS} columns",
         f"{drawn.JUDGED} outputs",
