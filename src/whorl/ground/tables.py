@@ -218,6 +218,8 @@ def _opened(path: Path, shown: str) -> Form:
     start = content[: source.PIECE].lstrip(source.BOM_UTF8 + b" \t\r\n")[:4]
     for sign, kind in ((PARQUET, "parquet"), (b"PK\x03\x04", "npz"), (b"{", "json")):
         if start.startswith(sign):
+            if kind == "json" and content.count(b"\n") > ROWS:
+                raise TableError(f"the table must have at most {ROWS} rows, but it has more")
             return Foreign(kind, content, budget)
     return Text(content, budget)
 
