@@ -274,22 +274,22 @@ def test_the_security_page_states_every_limit():
         cost.ROWS,
         cost.DRAWS,
         cost.FORESEEN,
-        reading.BYTES,
-        reading.HELD,
-        reading.ROWS,
-        reading.COLUMNS,
-        reading.NUMBERS,
-        reading.FEW,
-        reading.LONGEST,
-        reading.RATE,
-        reading.MEMORY,
+        source.BYTES,
+        source.HELD,
+        source.ROWS,
+        source.COLUMNS,
+        source.NUMBERS,
+        source.FEW,
+        source.LONGEST,
+        source.RATE,
+        source.MEMORY,
     ]
     limits += [intake.LOOPS, intake.HELD]
     assert [limit for limit in limits if f"{limit:,}".replace(",", " ") not in page] == []
     for words in (
-        f"{reading.LABEL} bytes",
-        f"{reading.NAME} characters",
-        f"{reading.SECONDS:g} s of processor time",
+        f"{source.LABEL} bytes",
+        f"{source.NAME} characters",
+        f"{source.SECONDS:g} s of processor time",
         f"{intake.DIRECTIONS} directions",
     ):
         assert words in page
