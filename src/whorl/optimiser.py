@@ -158,7 +158,7 @@ def turning(
     _check_turn(turn)
     fixed = turn
 
-    def init(params: Any) -> TurningState:
+    def init(params: Any) -> Any:
         points, kinds = _checked(params, geometry)
         _rates(rates, points)
         pace = None if _unitless(kinds) else _none(points)
@@ -173,7 +173,7 @@ def turning(
         targets: Any = None,
         turn: Any = None,
         **_: Any,
-    ) -> tuple[Parameters, TurningState]:
+    ) -> tuple[Any, Any]:
         points, kinds = _checked(params, geometry)
         _check_given(inputs, targets)
         straight, turning, rate = _boundary_scores(

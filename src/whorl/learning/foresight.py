@@ -99,10 +99,13 @@ class Rollout(Policy):
 
         def end(step: Array, amount: Array) -> Array:
             moved = view.system.stepped(view.combined(view.turn * amount), step)
-            data = view.inputs, view.targets
-            ahead = lambda at, now: native_step(self, *now, *data, order[at])  # noqa: E731
+            x, y = view.inputs, view.targets
+
+            def ahead(at: Array, now: tuple[System, Pace | None]) -> tuple[System, Pace | None]:
+                return native_step(self, now[0], now[1], x, y, order[at])
+
             end, _ = jax.lax.fori_loop(view.number + 1, last, ahead, (moved, view.pace))
-            return mean_loss(end, *data)
+            return mean_loss(end, x, y)
 
         losses = jax.vmap(end)(*self.options(view))
         return jnp.where(jnp.isfinite(losses), losses, jnp.inf)

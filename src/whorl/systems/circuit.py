@@ -645,8 +645,8 @@ def _laplace_solve(
     size = len(circuit.free)
     places = np.full(circuit.nodes, size)  # held nodes stand behind the last free one
     places[list(circuit.free)] = np.arange(size)
-    ends = (jnp.asarray(places)[end] for end in circuit._ends)
-    nodal = _nodal.Circuit(*ends, conductances, size)
+    first, second = (jnp.asarray(places)[end] for end in circuit._ends)
+    nodal = _nodal.Circuit(first, second, conductances, size)
     fixed = nodal._replace(conductances=jax.lax.stop_gradient(conductances))
     if size <= FULL:
         solve = _nodal.solver(fixed, None if size <= DENSE else COARSE)
@@ -661,8 +661,8 @@ def _sparse(circuit: _nodal.Circuit) -> Law:
     """Solve by SciPy's sparse LU, on the host and in double precision."""
 
     def solve(first: Any, second: Any, known: Any, right: Any) -> np.ndarray:
-        ends = map(np.asarray, (first, second))
-        found = _factors(circuit.free, *ends, np.asarray(known, dtype=float))
+        values = np.asarray(known, dtype=float)
+        found = _factors(circuit.free, np.asarray(first), np.asarray(second), values)
         if found is None:
             return np.full_like(right, np.nan)
         return found.solve(np.asarray(right, dtype=float)).astype(right.dtype)
