@@ -42,7 +42,7 @@ class Shown:
 
 
 def _of_known(told: Callable[[Any], str]) -> Callable[[Any], str]:
-    """The same words, but for traced values, whose numbers nobody can say."""
+    """Use `repr` for traced values, because their numbers are unknown."""
 
     @functools.wraps(told)
     def said(self: Any) -> str:

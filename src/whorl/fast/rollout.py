@@ -97,7 +97,7 @@ def ahead(
 
 
 def lowest(readings: Array) -> Array:
-    """The number of the lowest reading, the first of equals; one that is no number never wins."""
+    """The number of the lowest reading, the first of equals; NaN and infinity never win."""
     readings = jnp.where(jnp.isfinite(readings), readings, jnp.inf)
     best, at = readings[0], jnp.zeros(readings.shape[1:], jnp.int32)
     for number, reading in enumerate(axis(readings, 0)):

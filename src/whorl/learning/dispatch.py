@@ -76,7 +76,7 @@ class LayerKind:
     outputs: int
     noise: float  # relative round-off of the response, below which a mode is zero
     skew: tuple[tuple[float, ...], ...] | None  # None where the law brings its own
-    law: Any  # what of it is no array
+    law: Any  # its static part, without arrays
 
     def __call__(self, shared: Any, own: Any, numbers: Array) -> layers.Rule:
         """The rule of a block of lanes."""

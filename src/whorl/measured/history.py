@@ -403,15 +403,15 @@ def reason(history: History) -> str:
         if phase.verdict == Verdict.CANNOT_TELL:
             said.append(_driven(history, phase))
             continue
-        who = f"In phase {phase.name}, that" if phase.name else "That"
+        who = f"In phase {phase.name}, reciprocity" if phase.name else "Reciprocity"
         rejected = "is rejected" if phase.p <= history.alpha else "is not rejected"
         second = {
-            Verdict.TURNS: f" So is that its modes decay straight: p = {phase.turning.real:.2g}.",
-            Verdict.GRADIENT: f" So is that a mode turns: p = {phase.turning.complex:.2g}.",
+            Verdict.TURNS: f" Real eigenvalues are rejected (p = {phase.turning.real:.2g}).",
+            Verdict.GRADIENT: f" Complex eigenvalues are rejected (p = {phase.turning.complex:.2g}).",
             Verdict.BORDERLINE: " Its modes meet within the noise.",
             Verdict.INCONCLUSIVE: f" But {words.powerful(phase.power, 0)}." if phase.power else "",
         }.get(phase.verdict, "")
-        said.append(f"{who} it is reciprocal {rejected}: p = {phase.p:.2g}.{second}")
+        said.append(f"{who} {rejected} (p = {phase.p:.2g}).{second}")
     if history.areas:
         said.append(f"The area is {_areas(history)}.")
     return " ".join(said)

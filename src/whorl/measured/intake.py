@@ -216,8 +216,8 @@ class Intake:
                 share = fit(record.moments, self.drives[0]).skewness
         except (ValueError, np.linalg.LinAlgError):
             return ""
-        known = f": as they are the skew part would be {share:.2g} of the loop, and nobody knows "
-        return known + "how well" if np.isfinite(share) else ""
+        known = f": the skew part would be {share:.2g} of the loop, with an unknown error"
+        return known if np.isfinite(share) else ""
 
     def _check_size(self, record: Record) -> None:
         """Squares of squares must be numbers that a double can hold.

@@ -35,7 +35,7 @@ TESTED = {
 class Order:
     """What else than a loop is seen, and what else could explain its skew part."""
 
-    p: Mapping[str, float]  # of "there is none", for every effect that can be tested
+    p: Mapping[str, float]  # of the hypothesis "no effect", for every effect that can be tested
     memory: float  # share of the row before that would explain the skew part; infinite where none
     drift: float  # drift over one repeat, relative to the velocities, that would explain it
 

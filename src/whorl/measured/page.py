@@ -192,7 +192,7 @@ def _phase(found: History, phase: history.Phase) -> list[Panel]:
             lambda axes: figures.eigenvalues(axes, phase.intervals, unit),
         ),
         (
-            f"{named}what nobody could foretell" if named else "What nobody could foretell",
+            f"{named}residuals of the fit" if named else "Residuals of the fit",
             "Drift or a pattern here means that one linear loop is not the whole story.",
             (1, 1),
             lambda axes: figures.unforeseen(axes, course),

@@ -45,7 +45,7 @@ PAIRS = 66  # tried one by one; beyond, only neighbours
 
 @dataclass(frozen=True)
 class Pair:
-    """Two complex eigenvalues, and where they lie beside the cone in units of their scatter."""
+    """Two complex eigenvalues, and their place beside the cone in units of their scatter."""
 
     value: np.complex128  # the eigenvalue above the real line
     place: Float[np.ndarray, "3"]

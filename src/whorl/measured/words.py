@@ -107,14 +107,13 @@ def reason(finding: Finding) -> str:
         )
     if finding.p <= finding.alpha:
         rejected = (
-            f"That it is reciprocal is rejected: p = {finding.p:.2g}, below the limit"
-            f" {finding.alpha:g}."
+            f"Reciprocity is rejected (p = {finding.p:.2g}, below the limit {finding.alpha:g})."
         )
         return f"{rejected} {_spectrum(finding)}"
     reach = finding.leading.power
     if finding.verdict == Verdict.INCONCLUSIVE and reach is not None:
         settle = powerful(reach, finding.leading.record.repeats)
-        return f"That it is reciprocal is not rejected (p = {finding.p:.2g}), but {settle}."
+        return f"Reciprocity is not rejected (p = {finding.p:.2g}), but {settle}."
     seen = (
         f" A skew part of {reach.visible:.2g} of the loop would have been seen in four cases of "
         "five."
@@ -122,8 +121,8 @@ def reason(finding: Finding) -> str:
         else ""
     )
     return (
-        f"That it is reciprocal is not rejected: p = {finding.p:.2g}, above the limit"
-        f" {finding.alpha:g}.{seen}"
+        f"Reciprocity is not rejected (p = {finding.p:.2g}, above the limit {finding.alpha:g})."
+        f"{seen}"
     )
 
 
@@ -140,9 +139,9 @@ def _spectrum(finding: Finding) -> str:
         )
     assert loop.turning is not None
     if finding.verdict == Verdict.TURNS:
-        return f"So is that its modes decay straight: p = {loop.turning.real:.2g}."
+        return f"Real eigenvalues are rejected (p = {loop.turning.real:.2g})."
     if finding.verdict == Verdict.GRADIENT:
-        return f"So is that a mode turns: p = {loop.turning.complex:.2g}."
+        return f"Complex eigenvalues are rejected (p = {loop.turning.complex:.2g})."
     return (
         "Its modes meet within the noise: "
         f"p = {loop.turning.real:.2g} for real, {loop.turning.complex:.2g} for complex eigenvalues."
