@@ -60,8 +60,7 @@ def test_the_tutorial_shows_how_often_intervals_held_the_truth(depth):
     with (depth.DOCS / "data" / "coverage.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     page = (depth.DOCS / "tutorials" / "composition.md").read_text()
-    columns = ("rows", "truth", "loss", "positive", "worst", "zero", "width")
-    lines = [[row[name] for name in columns] for row in rows if row["intervals"] == "mirrored"]
+    lines = []
     for number, way in sorted({(row["rows"], row["intervals"]) for row in rows}):
         some = [row for row in rows if (row["rows"], row["intervals"]) == (number, way)]
         values = [
