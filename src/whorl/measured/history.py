@@ -16,8 +16,7 @@ import numpy as np
 
 from whorl import _check
 from whorl._show import Shown
-from whorl.ground.source import TableError
-from whorl.ground.tables import Table
+from whorl.ground.tables import Table, TableError
 from whorl.measured import series, words
 from whorl.measured.bootstrap import Interval, Intervals, intervals
 from whorl.measured.layout import called

@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from whorl.ground.source import TableError
+from whorl.ground.tables import TableError
 
 DRIVES = ("residual", "potential")
 ANSWERS = ("velocity", "change")

@@ -30,7 +30,15 @@ WIDE = 2.0  # scatter this many times the stated uncertainty, or its inverse, to
 
 @dataclass(frozen=True)
 class Said:
-    """What is said of a finding, in text, on a page, in a notebook and in JSON alike."""
+    """The words of a finding, the same in text, on a page, in a notebook and in JSON.
+
+    Examples:
+        >>> from whorl import measured
+        >>> residuals = np.tile(0.1 * (np.eye(3) - 1 / 3), (12, 1))
+        >>> velocities = residuals + 0.001 * np.random.default_rng(0).standard_normal((36, 3))
+        >>> sorted(measured.certify(residuals, velocities).said.to_dict())
+        ['details', 'headline', 'notes', 'reason']
+    """
 
     headline: str
     reason: str

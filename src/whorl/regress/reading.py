@@ -15,8 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from whorl import _check
-from whorl.ground.source import TableError
-from whorl.ground.tables import Table, some, unit_of
+from whorl.ground.tables import Table, TableError, some, unit_of
 from whorl.ground.text import UNNAMED
 from whorl.regress.tables import Named
 
