@@ -31,8 +31,8 @@ def centred(column: Column, score: Column) -> Column:
 
     Scores are first taken relative to that of the heaviest entry. Where a column is nearly all at
     one entry, its own score all but cancels against the average; relative to itself it is exactly
-    zero, and every difference keeps its relative precision. Scores off the support have no say,
-    however large.
+    zero, and every difference keeps its relative precision. Scores off the support have no
+    effect, however large.
     """
     heaviest = jnp.argmax(column, axis=0, keepdims=True)
     relative = jnp.where(column > 0, score - jnp.take_along_axis(score, heaviest, axis=0), 0.0)

@@ -38,7 +38,7 @@ OPEN = {
     "license",
     "datePublished",
 }  # of the folder
-PEOPLE = {"Person", "Organization", "CreativeWork"}  # types that whoever deposits a folder may add
+PEOPLE = {"Person", "Organization", "CreativeWork"}  # types that a depositor may add
 
 
 def _file(path: Path, name: str) -> dict[str, Any]:

@@ -214,7 +214,7 @@ def swept(
     reverse: bool = False,
     skipped: int = 0,
 ) -> tuple[Any, Groups]:
-    """`jax.lax.scan` over all groups' layers but the first `skipped`, with `more` beside each layer."""
+    """`jax.lax.scan` over all layers but the first `skipped`, with `more` beside each layer."""
     made = []
     listed = list(zip(layers, more, [skipped] + [0] * len(layers), strict=False))
     for stack, known, first in listed[::-1] if reverse else listed:

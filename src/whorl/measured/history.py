@@ -266,7 +266,7 @@ def read_series(
             (int(match[1]), name) for name in table.names if (match := STATE.fullmatch(name))
         )
         if "time" not in table.names:
-            raise TableError("the table must have a column time, but there is none", row=None)
+            raise TableError("the table must have a column time, but it has none", row=None)
         if [number for number, _ in columns] != list(range(1, len(columns) + 1)) or not columns:
             there = ", ".join(name for name in table.names[:6])
             raise TableError(
@@ -406,7 +406,9 @@ def reason(history: History) -> str:
         rejected = "is rejected" if phase.p <= history.alpha else "is not rejected"
         second = {
             Verdict.TURNS: f" Real eigenvalues are rejected (p = {phase.turning.real:.2g}).",
-            Verdict.GRADIENT: f" Complex eigenvalues are rejected (p = {phase.turning.complex:.2g}).",
+            Verdict.GRADIENT: (
+                f" Complex eigenvalues are rejected (p = {phase.turning.complex:.2g})."
+            ),
             Verdict.BORDERLINE: " Its modes meet within the noise.",
             Verdict.INCONCLUSIVE: f" But {words.powerful(phase.power, 0)}." if phase.power else "",
         }.get(phase.verdict, "")

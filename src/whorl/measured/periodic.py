@@ -1,6 +1,6 @@
 r"""Does a periodic signal drive the states?
 
-A loop with white noise leaves over white noise. A periodic drive that was not recorded leaves a line
+A loop with white noise leaves over white noise. An unrecorded periodic drive leaves a line
 in the spectrum, and a linear loop without a drive can only turn to follow it: a reciprocal learner
 then seems to turn. The test is Fisher's, of the largest line: the power of what is left over, summed
 over runs and states, at the frequencies of the longest run, each against its neighbours on that side

@@ -22,9 +22,9 @@ BETTER: dict[str | None, str] = {
     "adjoint": "a mismatched adjoint explains the loop better",
     None: "a boundary term and a mismatched adjoint explain the loop about equally well",
 }
-WILD = 25.0  # a value this many times farther from the middle than half of all deserves a word
+WILD = 25.0  # a value this many times farther from the middle than half of all gets a note
 MOST = 4  # notes on one screen
-ILL = 30.0  # a weakest direction this many times weaker than the strongest deserves a word
+ILL = 30.0  # a weakest direction this many times weaker than the strongest gets a note
 WIDE = 2.0  # scatter this many times the stated uncertainty, or its inverse, too
 
 

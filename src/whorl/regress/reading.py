@@ -220,7 +220,7 @@ def _bare(names: list[str]) -> list[str]:
 
 
 def _no_total(lines: Lines, option: str) -> None:
-    """Refuse a column that is the sum of all others: no part, but somebody's total."""
+    """Refuse a column that is the sum of all others, because it is a total and not a part."""
     values = np.nan_to_num(lines.values)
     values = values / np.maximum(np.abs(values).max(axis=1, keepdims=True), 1e-300)
     rest = values.sum(axis=1, keepdims=True) - values
@@ -314,7 +314,7 @@ def _shared(one: Lines, other: Lines) -> tuple[str, str] | tuple[None, None]:
 
 
 def _remarks(counted: tuple[int, int], kept: int) -> list[str]:
-    """What was left out, for whoever reads the fit."""
+    """What was left out, as notes of the fit."""
     lost = [
         f"{all_ - kept} of {all_} lines {when}"
         for all_, when in zip(counted, WHEN, strict=True)

@@ -136,7 +136,7 @@ def _send(pipe: IO[bytes], message: Any) -> None:
 
 
 def main() -> None:
-    """Answer until nobody asks."""
+    """Answer requests until the connection closes."""
     import jax
 
     jax.config.update("jax_enable_x64", True)
