@@ -46,6 +46,7 @@ QUICK = (
     "learn",
     "repair",
     "stack",
+    "learn_many",
     "train_many",
     "Network.random",
     "Task.random",
@@ -139,6 +140,13 @@ def pairs_trained(layers):
     ).final
 
 
+def learners_trained(layers):
+    nets = wh.stack([NET.with_blocks(layers)] * 2)
+    data = (jnp.stack([X, X]), jnp.stack([Y, Y]))
+    rule = wh.exponentiated_gradient()
+    return wh.learn_many(nets, *data, rule=rule, scale=0.1, schedule=[[0, 1]] * 2).final
+
+
 CASES = {
     "Network": over_layers(lambda layers: wh.predict(wh.Network(layers), X)),
     "Network.random": over_number(
@@ -194,6 +202,7 @@ CASES = {
     "gauss_newton": over_number(lambda mu: learned(wh.gauss_newton(mu))),
     "integrability": over_point(lambda point: wh.integrability(field, point).rotation),
     "krylov": law(wh.krylov(wh.leaky(0.1))),
+    "learn_many": over_layers(learners_trained),
     "leaky": over_number(lambda mu: wh.leaky(mu)(driven(NET.layers), ERROR[:1])),
     "learn": over_layers(lambda layers: learned(wh.natural_gradient(), layers)),
     "loss": over_layers(lambda layers: wh.loss(NET.with_blocks(layers), X, Y)),
