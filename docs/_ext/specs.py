@@ -14,6 +14,14 @@ from whorl.study import kinds
 PAGE = Path(__file__).parents[1] / "studies.md"
 PART = re.compile(r"(<!-- spec (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 SHARED = "shared"
+SHORT = {  # a cell of a table needs no articles
+    "a whole number from": "whole,",
+    "a number from": "",
+    "a list of different whole numbers from": "different whole numbers,",
+    "a list of different numbers from": "different numbers,",
+    "a list of at least 2 different numbers from": "at least 2 different numbers,",
+    "a multiple of 64 from": "multiple of 64,",
+}
 
 
 def parameters(name: str) -> dict[str, str]:
@@ -21,9 +29,15 @@ def parameters(name: str) -> dict[str, str]:
     kind = kinds.get(name)
     helps = kind.parameters.helps()
     return {
-        one: f"| `{one}` | {rule[0]} | {helps[one]} |"
+        one: f"| `{one}` | {_short(rule[0])} | {helps[one]} |"
         for one, rule in kind.parameters.rules().items()
     }
+
+
+def _short(rule: str) -> str:
+    """A range as a cell of a table."""
+    long = next((long for long in SHORT if rule.startswith(long)), "")
+    return (SHORT.get(long, "") + rule.removeprefix(long)).strip()
 
 
 def tables(name: str) -> list[str]:
