@@ -114,8 +114,8 @@ def step(column: Column, score: Column, step: ArrayLike) -> Column:
         [0.75 0.25]
     """
     growth = step * score
-    # The largest exponent on the support is taken out, so that nothing overflows; off the support
-    # no score has a say.
+    # Subtract the largest exponent on the support, so that nothing overflows. Scores off the support
+    # have no effect.
     inside = column > 0
     top = jnp.max(jnp.where(inside, growth, -jnp.inf), axis=0, keepdims=True)
     grown = column * jnp.exp(jnp.where(inside, growth - jax.lax.stop_gradient(top), 0.0))

@@ -67,7 +67,7 @@ class Result(Shown, eqx.Module):
 
 
 class Info(Shown, eqx.Module):
-    """What a reader wants to know of every update of a coupled pair, or of many pairs.
+    """The record of every update of a coupled pair, or of many pairs.
 
     Attributes:
         terms: The four terms of the ledger.

@@ -493,7 +493,7 @@ def notes(history: History, phase: Phase) -> list[str]:
     if history.dropped and phase is history.phases[0]:
         said.append(words.lacking(history.dropped))
     return said + [
-        f"{name} is seen (p = {p:.2g}): one linear loop is not the whole story"
+        f"{name} is seen (p = {p:.2g}): one linear loop does not fit these data"
         for name, p in phase.effects.items()
         if p <= history.alpha / len(phase.effects)
     ]
