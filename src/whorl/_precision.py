@@ -1,4 +1,4 @@
-"""What a precision can tell: how large round-off may be, and when a number drowns in it.
+"""Round-off of sums, default tolerances, and verdicts within them.
 
 Users ask for a tolerance. The precision and the condition of a problem limit what can be decided.
 If that limit is coarser than the tolerance, the verdict is "cannot tell".

@@ -1,4 +1,4 @@
-"""The crate: what it says of files, verdicts and software is what is there.
+"""Check what the crate says of files, verdicts and software.
 
 What it says of people, licence and date is not judged.
 """

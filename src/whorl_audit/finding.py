@@ -1,4 +1,4 @@
-"""What an audit says: one finding per claim, with the largest error, what is allowed, and where."""
+"""Findings of an audit: claim, largest error, tolerance and place."""
 
 import math
 from collections.abc import Iterable

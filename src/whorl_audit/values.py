@@ -1,4 +1,4 @@
-"""The content of tables.
+"""Check the content of tables.
 
 Every column against what the seed, the physics or its formula gives, and the statistics.
 """

@@ -2,7 +2,8 @@
 
 At every update all actions of all pairs go ahead as lanes side by side.
 
-`foresight` says what is computed; this file says it faster, as `lanes` does for the other policies.
+`foresight` defines what is computed; this file computes it faster, as `lanes` does for other
+policies.
 The number of updates that are looked ahead is a bound of a loop, not part of the program, so that
 one compiled program serves every horizon and every list of as many actions: a plain foresight is
 one whose foreseen order is the true one, whose mixture is (0, 1) and whose errors are zero.

@@ -1,4 +1,4 @@
-"""Which kernel does the work of a policy on a stack of networks.
+"""Choose the kernel for a policy on a stack of networks.
 
 Three can: `lanes` for networks of width three with full support, unit rates and the leaky law,
 `layers` for every other stack of layered networks under a policy, gate and spectral law of this

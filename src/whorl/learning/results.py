@@ -1,4 +1,4 @@
-"""What every run of learners ends with: one family of names for one, two or many of them.
+"""Results of runs, with the same names for one, two or many learners.
 
 | name | `Run`, one learner | `Pair`, a coupled pair | `Ensemble`, many pairs |
 |---|---|---|---|

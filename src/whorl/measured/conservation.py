@@ -1,4 +1,4 @@
-r"""Was mass conserved in the data?
+r"""Is mass conserved in the data?
 
 Outputs are conserved when their sum follows nothing: it is constant up to round-off, up to the
 digits that were written, or up to noise that is clearly smaller than what the outputs do. Tables

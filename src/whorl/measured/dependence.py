@@ -1,4 +1,4 @@
-r"""Which states of a series move by themselves, and which equations tie the others to them.
+r"""Independent states of a series, and equations between the others.
 
 States that obey $w\cdot y = c$ have no velocity along $w$. Conserved outputs, which sum to a
 constant, are the usual case; a redundant sensor is another. A loop exists in the remaining

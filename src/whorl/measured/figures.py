@@ -1,4 +1,4 @@
-"""Pictures of one measured loop, from a table or from series.
+"""Figures of one measured loop, from a table or from series.
 
 The data, the path of an error, the two parts of the loop, its eigenvalues, and what the fit leaves
 over. Each function draws into axes that it is given, in two colours and one ink, so that the same

@@ -1,7 +1,7 @@
-"""Time series from a file or from arrays to a verdict in words.
+"""Verdicts on time series from files or arrays.
 
 A table of series has a column `time` and columns `state_1 ...` (or `output_1 ...`), one line per
-sample. `run` tells runs apart; without it a run ends where time goes back. `phase` names the task
+sample. `run` labels runs; without it a run ends where time goes back. `phase` names the task
 that is on: each phase has a loop and an operating point of its own. A gap of more than three usual
 steps ends a stretch, and nothing is assumed across it.
 """

@@ -1,4 +1,4 @@
-r"""Reading measurements: rows of numbers in, one checked record per loop out, in zero-sum coordinates.
+r"""Read measurements: rows of numbers become one checked record per loop.
 
 Rows that carry several samples at once (`(rows, samples, outputs)`) tell about one joint loop over
 all of them. Rows that carry one sample each tell about one loop per sample, and the loops are

@@ -1,4 +1,4 @@
-"""What the columns of a table mean.
+"""The meaning of the columns of a table.
 
 Wide form, one line per measurement: `residual_1 ... residual_m`, `velocity_1 ... velocity_m`. Where
 several samples are driven and read at the same time, `residual_1_1` is sample 1, output 1, and so

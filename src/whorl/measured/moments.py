@@ -1,4 +1,4 @@
-r"""What is kept of the measurements: sums of products, unit by unit.
+r"""Weighted sums of products of the measurements, per unit.
 
 A row is one measurement: what was applied, $x$, and how the outputs moved, $y$, in zero-sum
 coordinates. Everything that follows, from the estimate to the test, needs only $\sum

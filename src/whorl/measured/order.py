@@ -1,4 +1,4 @@
-r"""What could pass for a loop and is none: an offset, a memory of the row before, a drift.
+r"""Data that resemble a loop but are not: an offset, a memory of the row before, a drift.
 
 *Seen.* Each is a regressor beside what was applied. Its coefficients are tested with random signs
 of the units, after a fit without it.

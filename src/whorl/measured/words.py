@@ -1,4 +1,4 @@
-"""The verdict in plain words for people, and as plain numbers for machines."""
+"""The verdict as text and as plain numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of a fit: where everything flows, and where every column lies with its interval."""
+"""Figures of a fit: flows, and columns with their intervals."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,4 @@
-"""Compositions from people's files: one line per unit, one column per part.
+"""Read compositions from files: one line per unit, one column per part.
 
 Which columns are parts: those that are asked for, or all that hold numbers and are no names of
 lines. Names of lines are columns of text, and columns that are called so (`NAMES`). Two files that

@@ -1,4 +1,4 @@
-r"""How far a fit can be trusted: intervals, a test of no effect, and held-back rows.
+r"""Intervals, a test of no effect, and held-back rows for a fit.
 
 Resampled fits share their inputs, so that a thousand of them are one call to `descent`: a bootstrap
 differs in the weights of its rows, a permutation in the order of its targets.

@@ -1,4 +1,4 @@
-"""A fit in words."""
+"""A fit as text."""
 
 from typing import Any
 

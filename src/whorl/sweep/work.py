@@ -1,4 +1,4 @@
-"""What a worker does, whichever engine it belongs to: one shard, from its number to its file."""
+"""The work of one worker: from the number of a shard to its file."""
 
 import importlib
 import time
