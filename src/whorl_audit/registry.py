@@ -46,7 +46,7 @@ def locks() -> dict[str, dict[str, Any]]:
 
 
 def shape_faults(study: Study) -> list[str]:
-    """What is wrong with the lock of a run that says it is registered, whoever registered it.
+    """What is wrong with the lock of a run that says it is registered.
 
     It covers a file of its kind. Which other files it must cover is known for what ships only.
     """

@@ -143,7 +143,7 @@ def test_changes_over_a_time_are_velocities(tmp_path):
     [
         (
             lambda rows: [row.rsplit(",", 2)[0] + "," + row.rsplit(",", 1)[1] for row in rows],
-            "must have a column velocity_3, but there is none",
+            "must have a column velocity_3, but it has none",
         ),
         (lambda rows: ["a,b,c,d,e,f,g", *rows[1:]], "must have a column residual_1 or potential_1"),
         (

@@ -334,7 +334,7 @@ def learn(
         The system at its end, with losses and steps.
 
     Raises:
-        ValueError: Where the data do not fit the system, or `rule` is no rule.
+        ValueError: Where the data do not fit the system, or `rule` is not a `Rule`.
 
     Examples:
         >>> run = wh.learn(net, x, y, rule=wh.exponentiated_gradient(), scale=0.2, epochs=2, seed=0)

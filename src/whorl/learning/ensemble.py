@@ -187,7 +187,7 @@ def device_chunk(nets: Network, policy: Policy) -> int:
 
 
 def _unheard(_share: float) -> None:
-    """Nobody asked for progress."""
+    """Ignore progress that was not asked for."""
 
 
 def _checked_chunk(chunk: int | None) -> int | None:

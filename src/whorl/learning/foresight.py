@@ -1,6 +1,4 @@
-r"""Foresight.
-
-Policies that judge a step by where the native learner would end if it went on from there.
+r"""Policies that judge a step by where the native learner would end if it went on from there.
 
 A turn changes the states that are visited next, so its worth shows only later. Both policies here
 look ahead along the schedule: they let the native learner go on for `horizon` updates from where a

@@ -613,7 +613,7 @@ def _relaxed(circuit: Circuit, held: Float[Array, "samples held"], fed: States) 
         near = optx.root_find(unbalanced, finder, start[free], max_steps=STEPS, throw=False).value
         exact = optx.FixedPointIteration(rtol=fine, atol=fine)
         near = jax.lax.stop_gradient(jnp.where(jnp.isfinite(near), near, start[free]))
-        # What does not settle is no number: compiled programs go on, and the caller refuses it.
+        # A state that does not settle is NaN. The compiled program goes on; the caller refuses it.
         found = optx.fixed_point(tangent, exact, near, max_steps=STEPS, throw=False)
         whole = start.at[free].set(found.value)
         rising = jnp.all(circuit._small(circuit._drops(whole[None, :])) >= 0)

@@ -140,8 +140,8 @@ class Graph(System):
     `nodes`. `solver` is "dense", "direct" or "krylov"; left out, it is the one that suits.
 
     Raises:
-        ValueError: Where a node has no outgoing edge and is no sink, a sink cannot be reached from
-            a source, a closed loop has no exit, or shares do not sum to one.
+        ValueError: Where a node other than a sink has no outgoing edge, a sink cannot be reached
+            from a source, a closed loop has no exit, or shares do not sum to one.
 
     Examples:
         >>> walk = wh.Graph(
