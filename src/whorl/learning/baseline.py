@@ -44,7 +44,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float, Int
 
 from whorl import _check, _progress
-from whorl._check import Count, Numbers, Order
+from whorl._check import Numbers, Order
 from whorl._show import Valued, plural
 from whorl.feedback import Law, Leaky
 from whorl.geometry import Faces
@@ -453,8 +453,8 @@ def _run(
     carry: tuple[LearnerState, tuple[Array, Array] | None],
     scale: Array,
     order: Array,
-    first: Count,
-    last: Count,
+    first: Any,
+    last: Any,
     full_batch: bool,
     window: Array,
 ) -> tuple[LearnerState, tuple[Array, Array] | None]:

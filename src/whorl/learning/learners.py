@@ -9,7 +9,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from whorl import _check, _progress
@@ -29,7 +28,7 @@ def learn_many(
     targets: Numbers,
     *,
     rule: Rule,
-    scale: ArrayLike,
+    scale: Numbers,
     schedule: Numbers,
     full_batch: bool = False,
     record: bool = False,
