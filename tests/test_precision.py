@@ -172,6 +172,16 @@ PLAIN = {
     "learn": lambda net, x, y, v: (
         wh.learn(net, x, y, rule=wh.exponentiated_gradient(), scale=0.05, schedule=[0, 1, 2]).system
     ),
+    "learn_many": lambda net, x, y, v: (
+        wh.learn_many(
+            wh.stack([net] * 2),
+            np.stack([x] * 2),
+            np.stack([y] * 2),
+            rule=wh.exponentiated_gradient(),
+            scale=0.05,
+            schedule=[[0, 1, 2]] * 2,
+        ).system
+    ),
     "gauss_newton": lambda net, x, y, v: (
         wh.learn(net, x, y, rule=wh.gauss_newton(0.5), scale=0.05, schedule=[0, 1, 2]).system
     ),
