@@ -16,10 +16,9 @@ PART = re.compile(r"(<!-- spec (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 def section(name: str) -> str:
     """The parameters of a kind and its tables, as Markdown."""
     kind = kinds.get(name)
-    helps = kind.parameters.helps()
     lines = ["| parameter | may be | what it is |", "|---|---|---|"]
     lines += [
-        f"| `{one}` | {rule[0]} | {helps[one]} |" for one, rule in kind.parameters.rules().items()
+        f"| `{one.name}` | {one.rule} | {one.help} |" for one in kind.parameters.declared().values()
     ]
     lines += ["", "| table | rows | columns |", "|---|---|---|"]
     for table, columns in kind.columns.items():

@@ -16,7 +16,9 @@ from jax.errors import TracerArrayConversionError
 from jax.typing import ArrayLike
 from jaxtyping import Bool, Int
 
-MOST = 2**63  # beyond what any index can hold
+from whorl.fields import Field
+from whorl.fields import shown as shown
+
 # What may stand where an array is asked for: arrays of JAX and NumPy, numbers, and nested lists.
 Numbers = ArrayLike | Sequence[Any]
 # Plain values of Python and NumPy, for which JAX's stand where a result was traced. A type checker
@@ -47,15 +49,6 @@ def need_known(what: str, instead: str, *values: Any) -> None:
 def counted(number: Any) -> Count:
     """How often something was done, as a whole number unless it is traced."""
     return int(number) if known(number) else number
-
-
-def shown(value: Any) -> str:
-    """A value as it was given, in one line and cut to what fits into a sentence."""
-    try:
-        text = " ".join(repr(value).split())
-    except ValueError:  # Python writes no whole number of more than some thousand digits
-        return "a very long number"
-    return text if len(text) <= 80 else text[:77] + "..."
 
 
 def plain(text: str) -> str:
@@ -152,9 +145,15 @@ def entry(index: tuple[int, ...]) -> str:
 
 
 def scalar(
-    name: str, value: ArrayLike, *, above: float | None = None, least: float | None = None
+    name: str,
+    value: ArrayLike,
+    *,
+    above: float | None = None,
+    least: float | None = None,
+    below: float | None = None,
+    most: float | None = None,
 ) -> jax.Array:
-    """A finite real number, optionally `> above` or `>= least`."""
+    """A finite real number, optionally `> above`, `>= least`, `< below` or `<= most`."""
     if not isinstance(value, jax.Array):
         seen = numpy(name, value)
         if seen.ndim or seen.dtype.kind not in "fiu":
@@ -165,26 +164,37 @@ def scalar(
             value = jnp.asarray(float(seen))
     result = array(name, value, 0)
     if known(result):
-        _within(name, float(result), above, least)
+        _within(name, float(result), above, least, below, most)
     return result
 
 
-def _within(name: str, value: float, above: float | None, least: float | None) -> None:
-    if above is not None and not value > above:
-        raise ValueError(f"{name} must be greater than {above:g}, but it is {value:g}")
-    if least is not None and not value >= least:
-        raise ValueError(f"{name} must be at least {least:g}, but it is {value:g}")
+def _within(name: str, value: float, *ends: float | None) -> None:
+    above, least, below, most = ends
+    for words, end, good in (
+        ("greater than", above, above is None or value > above),
+        ("at least", least, least is None or value >= least),
+        ("less than", below, below is None or value < below),
+        ("at most", most, most is None or value <= most),
+    ):
+        if not good:
+            raise ValueError(f"{name} must be {words} {end:g}, but it is {value:g}")
 
 
 def number(
-    name: str, value: ArrayLike, *, above: float | None = None, least: float | None = None
+    name: str,
+    value: ArrayLike,
+    *,
+    above: float | None = None,
+    least: float | None = None,
+    below: float | None = None,
+    most: float | None = None,
 ) -> float:
     """A finite real number that decides something in Python, and so cannot be traced."""
     need_known(name, "give it as a constant", value)
     if isinstance(value, float) and np.isfinite(value):  # with all its digits, also in 32-bit JAX
-        _within(name, value, above, least)
+        _within(name, value, above, least, below, most)
         return float(value)
-    return float(scalar(name, value, above=above, least=least))
+    return float(scalar(name, value, above=above, least=least, below=below, most=most))
 
 
 def numbers(
@@ -223,26 +233,12 @@ def listed(name: str, value: Any) -> list[Any]:
 
 def count(name: str, value: Any, least: int = 1) -> int:
     """A whole number of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(
-            f"{name} must be a whole number of at least {least}, but it is {shown(value)}"
-        )
-    if value >= MOST:
-        raise ValueError(
-            f"{name} must be a whole number of at most 63 bits, but it is {shown(value)}"
-        )
-    return int(value)
+    return Field(name, low=least, type="whole").check(value)
 
 
 def index(name: str, value: Any, size: int) -> int:
     """A whole number in [0, size)."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise ValueError(
-            f"{name} must be a whole number from 0 to {size - 1}, but it is {shown(value)}"
-        )
-    if not 0 <= value < size:
-        raise ValueError(f"{name} must be a whole number from 0 to {size - 1}, but it is {value}")
-    return int(value)
+    return Field(name, low=0, high=size - 1, type="whole").check(value)
 
 
 def compositions(

@@ -33,7 +33,7 @@ from whorl import _check
 from whorl._check import Numbers
 from whorl._show import Shown
 from whorl.feedback import Direct, Law, SpectralLaw
-from whorl.registry import Number, laws
+from whorl.registry import Field, laws
 from whorl.response import Response, need_directions, need_matched
 from whorl.system import Matrix
 from whorl.turn import joint_skew
@@ -415,10 +415,8 @@ def _two(factor: Float[Array, "2 m"]) -> tuple[Array, Array]:
     return strong, product / jnp.where(strong > 0, strong, 1.0)
 
 
-GAIN = Number(
-    "gain", 1.0, 1e-6, 1e6, label="Gain g", help="norm of the law", slider=(0.1, 4.0, 0.1)
-)
-COSINE = Number(
+GAIN = Field("gain", 1.0, 1e-6, 1e6, label="Gain g", help="norm of the law", slider=(0.1, 4.0, 0.1))
+COSINE = Field(
     "least_cosine", 0.0, 0.0, 1.0, label="Least cosine", help="0: every turn is critical"
 )
 

@@ -22,7 +22,7 @@ from whorl import _check
 from whorl._check import Numbers
 from whorl._show import Valued
 from whorl.fast import small
-from whorl.registry import Number, laws
+from whorl.registry import Field, laws
 from whorl.response import Response, need_matched
 from whorl.system import Fields, Matrix
 from whorl.turn import joint_skew, turned, zero_sum
@@ -237,7 +237,7 @@ class Rotational(Law):
             )
 
 
-LEAK = Number(
+LEAK = Field(
     "leak",
     0.1,
     1e-6,
@@ -247,7 +247,7 @@ LEAK = Number(
     help="0: the exact repair",
     slider=(0.0, 1.0, 0.01),
 )
-ALPHA = Number(
+ALPHA = Field(
     "alpha",
     1.0,
     0.01,
@@ -257,7 +257,7 @@ ALPHA = Number(
     slider=(0.1, 4.0, 0.1),
     per_pair=False,
 )
-OMEGA = Number(
+OMEGA = Field(
     "omega",
     1.0,
     0.0,

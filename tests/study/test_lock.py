@@ -173,7 +173,7 @@ def test_a_changed_specification_breaks_the_lock_and_its_comments_do_not(copied)
 
 ADDED = {
     "feedback.py": """
-@laws.register("new", parameters=(Number("knee", 0.05, 1e-6, 10.0),))
+@laws.register("new", parameters=(Field("knee", 0.05, 1e-6, 10.0),))
 def new(knee): return leaky(knee)
 """,
     "learning/policy.py": """

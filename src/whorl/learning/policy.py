@@ -42,7 +42,7 @@ from whorl._check import Numbers
 from whorl._show import Valued
 from whorl.feedback import OMEGA, Leaky, Rotational, leaky, rotational
 from whorl.learning.pace import Pace, measured
-from whorl.registry import Number, Word, gates, policies
+from whorl.registry import Field, gates, policies
 from whorl.response import Response, response
 from whorl.system import Block, Blocks, Fields, System
 from whorl.turn import zero_sum
@@ -375,8 +375,8 @@ def never(view: View) -> Bool[Array, ""]:
     return jnp.zeros_like(view.displacement, dtype=bool)
 
 
-SCALE = Number("scale", 0.1, 1e-9, 1.0, label="Step scale", slider=(0.01, 1.0, 0.01))
-GATE = Word("gate", "curvature", gates, label="Gate")
+SCALE = Field("scale", 0.1, 1e-9, 1.0, label="Step scale", slider=(0.01, 1.0, 0.01))
+GATE = Field("gate", "curvature", type="choice", among=gates, label="Gate", per_pair=False)
 
 
 @policies.register(parameters=(SCALE,), where=("sweep", "explorer"))
