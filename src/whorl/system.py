@@ -163,6 +163,10 @@ class System(Shown, eqx.Module):
         """What the ways forward and back share at these inputs."""
         return inputs, self.outputs(inputs)
 
+    def sample(self, trace: Trace, number: Array) -> Trace | None:
+        """The trace of one sample, from that of all; None where it has to be made anew."""
+        del trace, number
+
     def check_trace(self, trace: Trace) -> None:
         """Refuse a state at which the response cannot be computed; most systems have none."""
 
@@ -396,7 +400,10 @@ def check_basis(system: System, inputs: Array) -> None:
             float(jnp.max(jnp.abs(score)))
             for score in system.scores(trace, like + potential[None, :])
         )
-        for potential in (jnp.ones(count), jnp.arange(count) % 2)
+        for potential in (
+            jnp.ones(count, dtype=system.dtype),
+            jnp.arange(count, dtype=system.dtype) % 2,
+        )
     ]
     if sizes[0] <= 16 * count * float(jnp.finfo(system.dtype).eps) * sizes[1]:
         raise ValueError(

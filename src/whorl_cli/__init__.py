@@ -90,7 +90,11 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
         sys.stderr.write(f"{reader.format_usage()}\n{FIRST}")
         return 2
     _output.soon(given)
-    code = _process.supervise(given) if divided else None
+    try:
+        code = _process.supervise(given) if divided else None
+    except OSError as refusal:  # too many processes, or too little memory for another one
+        _output.refuse(refusal, given)
+        return 2
     return _called(given) if code is None else code
 
 

@@ -41,9 +41,8 @@ def listen() -> bool:
     numbers = [getattr(signal, name) for name in ENDING]
     _heard.update(one for one in numbers if signal.getsignal(one) is not signal.SIG_IGN)
     _heard.update((signal.SIGCHLD, signal.SIGALRM))
-    signal.signal(
-        signal.SIGCHLD, lambda *_: None
-    )  # where it is ignored, no child can be waited for
+    # A child cannot be waited for where this signal was ignored when the command started.
+    signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.pthread_sigmask(signal.SIG_BLOCK, _heard)
     return True
 
@@ -52,13 +51,16 @@ def supervise(given: "argparse.Namespace") -> int | None:
     """Divide into two: None in the worker, and in this process the exit code of the command."""
     for stream in filter(None, (sys.stdout, sys.stderr)):  # a closed one is None
         stream.flush()  # what both processes hold would be written twice
-    folder = tempfile.mkdtemp(prefix="whorl-")
+    folder = ""
+    with contextlib.suppress(OSError):  # most commands need no temporary files
+        folder = tempfile.mkdtemp(prefix="whorl-")
     alive, life = os.pipe()
     worker = os.fork()
     if worker == 0:
         os.close(life)
         os.environ.update(environment())  # also for what packages of others start
-        if given.command != "explore":  # it opens a browser, which may outlive the command
+        # A browser that `explore` opens may outlive the command, and keeps the user's folder.
+        if folder and given.command != "explore":
             os.environ["TMPDIR"] = tempfile.tempdir = folder
         _work(alive, folder)
         return None

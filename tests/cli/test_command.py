@@ -196,6 +196,28 @@ def test_a_reader_who_has_had_enough_is_not_answered_with_a_traceback(monkeypatc
     assert capsys.readouterr().err == ""
 
 
+def test_a_machine_without_room_for_a_worker_says_so(process):
+    script = """import os, sys, whorl_cli
+def fork():
+    raise BlockingIOError(11, "Resource temporarily unavailable")
+os.fork = fork
+sys.exit(whorl_cli.main())"""
+    command = process("cache", script=script)
+    assert command.communicate() == ("", "whorl: resource temporarily unavailable\n")
+    assert command.returncode == 2
+
+
+def test_a_command_without_a_place_for_temporary_files_works(process):
+    script = """import sys, tempfile, whorl_cli
+def mkdtemp(**_):
+    raise FileNotFoundError(2, "No usable temporary directory found")
+tempfile.mkdtemp = mkdtemp
+sys.exit(whorl_cli.main())"""
+    command = process("cache", script=script)
+    assert command.communicate()[1] == ""
+    assert command.returncode == 0
+
+
 def test_a_command_whose_output_the_shell_closed_still_works():
     whorl = Path(sys.executable).with_name("whorl")
     line = f"'{whorl}' cache >&-; echo $?"

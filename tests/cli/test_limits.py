@@ -181,7 +181,7 @@ def test_a_dry_run_of_a_deep_design_counts_the_minutes_of_its_compilation(
     whole, compiling = (
         60 * int(minutes) + int(rest) for minutes, rest in re.findall(r"(\d+) min (\d\d) s", out)
     )
-    assert 120 < compiling < whole  # two programs of more than a minute each
+    assert 120 < compiling < whole  # two programs of more than a minute each; it was 36 s in all
     assert f"{compiling // 60} min {compiling % 60:02d} s of it to compile programs" in out
     machine = json.loads(whorl("run", "mine.toml", "--dry-run", "--json")[1])
     assert round(machine["compiling"]) == compiling

@@ -359,8 +359,9 @@ def learn(
         (rule, rows, size, padded),
     )
     made = _check.counted(final.number)
-    losses, steps = (None, None) if kept is None else first(made, first(order.size, kept))
     begun, ended = mean_loss(system, inputs, targets), mean_loss(final.system, inputs, targets)
+    kept = _ended(system, kept, made, ended)
+    losses, steps = (None, None) if kept is None else first(made, first(order.size, kept))
     stalled = False if final.pace is None else final.pace.stalled(window)
     driving = inputs.shape[0] if full_batch else 1
     return Run(final.system, begun, ended, losses, steps, order, driving, made, stalled)
@@ -405,20 +406,30 @@ def whole(
     final, kept = _run(rule, inputs, targets, carry, scale, order, *bounds, full_batch, window)
     stalled = jnp.zeros((), bool) if final.pace is None else final.pace.stalled(window)
     begun, ended = (mean_loss(one, inputs, targets) for one in (system, final.system))
-    return final, begun, ended, kept, stalled
+    return final, begun, ended, _ended(system, kept, final.number, ended), stalled
 
 
 def update(
     rule: Rule, inputs: Array, targets: Array, state: LearnerState, scale: Array
 ) -> tuple[LearnerState, Float[Array, ""]]:
     """One update driven by the residuals of these samples, and its step."""
+    return updated(rule, targets, state, scale, state.system.trace(inputs))
+
+
+def updated(
+    rule: Rule,
+    targets: Array,
+    state: LearnerState,
+    scale: Array,
+    trace: Trace,
+) -> tuple[LearnerState, Float[Array, ""]]:
+    """The same where the trace of the samples is known."""
     now, pace = state.system, state.pace
-    trace = now.trace(inputs)
     error = targets - trace[-1]
     scores = rule.at(now, trace, error)
     if pace is not None:
         pace = measured(pace, scale, now, trace, scores, error, targets)
-    size = envelope(scale, now, scores, pace).astype(inputs.dtype)
+    size = envelope(scale, now, scores, pace).astype(targets.dtype)
     moved = rule.move(now, scores, size)
     # The learner stays where it is once a block would leave its geometry.
     sound = now.kept(moved)
@@ -450,14 +461,21 @@ def _run(
 
     def make(number: Array, carry: Any) -> Any:
         before, kept = carry
-        sample = order[number]
-        rows = (
-            (inputs, targets) if full_batch else (inputs[sample][None, :], targets[sample][None, :])
-        )
-        state, size = update(rule, *rows, before, scale)
+        now, sample = before.system, order[number]
+        aims = targets if full_batch else targets[sample][None, :]
+        if kept is not None and _shares(now):
+            # One trace serves this update and the loss after the one before.
+            every = now.trace(inputs)
+            kept = (_put(kept[0], number - 1, _half_squares(targets - every[-1])), kept[1])
+            trace = every if full_batch else now.sample(every, sample)
+        else:
+            trace = now.trace(inputs if full_batch else inputs[sample][None, :])
+        state, size = updated(rule, aims, before, scale, trace)
         if kept is not None:
-            seen = (mean_loss(state.system, inputs, targets), size)
-            kept = tuple(each.at[number].set(one) for each, one in zip(kept, seen, strict=True))
+            losses, steps = kept
+            if not _shares(now):
+                losses = _put(losses, number, mean_loss(state.system, inputs, targets))
+            kept = (losses, _put(steps, number, size))
         if state.pace is not None:
             moving = state.running & ~state.pace.stalled(window)
             state = eqx.tree_at(lambda reached: reached.running, state, moving)
@@ -479,6 +497,28 @@ def _run(
         ),
         carry,
     )
+
+
+def _shares(system: System) -> bool:
+    """Whether the trace of one sample is part of that of all."""
+    return type(system).sample is not System.sample
+
+
+def _half_squares(error: Fields) -> Float[Array, ""]:
+    """Half the squared residual, mean over samples."""
+    return jnp.sum(error**2) / (2 * len(error))
+
+
+def _put(row: Array, number: Array, value: Array) -> Array:
+    """The row with a value at a number, unless that is below zero."""
+    return row.at[jnp.where(number < 0, row.size, number)].set(value, mode="drop")
+
+
+def _ended(system: System, kept: tuple[Array, Array] | None, made: Any, loss: Array) -> Any:
+    """What was kept, with the loss after the last update, which no later update has found."""
+    if kept is None or not _shares(system):
+        return kept
+    return _put(kept[0], jnp.asarray(made) - 1, loss), kept[1]
 
 
 def _padded(rows: Array | np.ndarray) -> Array:

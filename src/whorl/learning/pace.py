@@ -25,6 +25,7 @@ class Pace(eqx.Module):
 
     def stepped(self, step: Array) -> "Pace":
         """The pace after an update of this step."""
+        step = step.astype(self.longest.dtype)
         longest = jnp.maximum(self.longest, step)
         # A step of zero where nothing has moved yet is a residual of zero.
         short = (step < jnp.finfo(longest.dtype).eps * longest) & (longest > 0)
@@ -79,12 +80,13 @@ def measured(
     if any(isinstance(kind, Flat) and kind.size is None for kind in system.geometries):
         _, moved, bent = system.jet(trace[0], scores)
         first, second = _largest(moved) / known, _largest(bent) / known
-        inside = first**2 + 2 * scale * second
+        inside = first**2 + 2 * jnp.asarray(scale).astype(first.dtype) * second
         root = jnp.sqrt(jnp.where(inside > 0, inside, 1.0))
         rate = (first + jnp.where(inside > 0, root, 0.0)) / 2
     else:
         rate = _largest(system.forward(trace, system.velocities_of(scores))) / known
-    rate = jnp.maximum(pace.rate, jnp.where(size > 0, rate, 0.0)).astype(pace.rate.dtype)
+    rate = jnp.where(size > 0, rate, 0.0).astype(pace.rate.dtype)
+    rate = jnp.maximum(pace.rate, rate)
     return Pace(rate, pace.longest, pace.still)
 
 

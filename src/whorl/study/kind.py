@@ -47,10 +47,26 @@ class Work(NamedTuple):
     rows: dict[str, int]  # of every table but the statistics
     programs: int  # that are compiled
     per_row: float  # seconds on two cores, audit included
-    per_program: float  # seconds on two cores
+    per_program: float  # seconds on two cores, see `compiling`
     draws: int = 0  # numbers that a bootstrap draws
     foreseen: int = 0  # updates that are made in foresight, or by learners
     memory: int = 0  # bytes beyond those of the program, the tables and the draws
+
+
+def compiling(depths: Sequence[int], *growth: float) -> float:
+    """The mean seconds of one program, from the coefficients of a polynomial in the depth.
+
+    XLA compiles every layer for itself, so a program of 64 layers takes more than a minute. The
+    coefficients are fits to processor seconds at depths from 2 to 32. The constant also holds what
+    else a program costs, such as its share of the audit.
+
+    Examples:
+        >>> from whorl.study.kind import compiling
+        >>> compiling([1, 3], 4.0, 0.5)
+        5.0
+    """
+    each = [sum(rate * depth**power for power, rate in enumerate(growth)) for depth in depths]
+    return sum(each) / len(each)
 
 
 @dataclass(frozen=True)

@@ -347,6 +347,11 @@ class Circuit(Settling):
         states, influence = self.reach(inputs)
         return inputs, states, influence, self.read(states)
 
+    def sample(self, trace: Trace, number: Array) -> Trace:
+        inputs, states, influence, outputs = trace
+        forced = influence if self.linear else influence[number][None]
+        return inputs[number][None], states[number][None], forced, outputs[number][None]
+
     def jacobians(self, trace: Trace) -> tuple[Float[Array, "samples out _edges"]]:
         """How the outputs move per conductance.
 

@@ -344,6 +344,10 @@ class Graph(System):
             )
         return inputs, kept, passed, self._delivered(self.splits, passed)[1]
 
+    def sample(self, trace: Trace, number: Array) -> Trace:
+        inputs, kept, passed, outputs = trace
+        return inputs[number][None], kept, passed[number][None], outputs[number][None]
+
     def check_trace(self, trace: Trace) -> None:
         """Refuse flows so small that the response would be rounded to zero."""
         rates = [rate[0] for rate in self.block_rates]

@@ -1,6 +1,6 @@
 """What a structural study asks for."""
 
-from whorl.study.kind import Work
+from whorl.study.kind import Work, compiling
 from whorl.study.kinds.structural.parameters import Structural
 
 
@@ -20,4 +20,4 @@ def work(p: Structural) -> Work:
         "controls": depths,
         "curvature": 2 * len(p.steps),
     }
-    return Work(rows, depths, per_row=2e-6, per_program=6.0)
+    return Work(rows, depths, per_row=2e-6, per_program=compiling(p.depths, 3.2, 0.75))

@@ -1,6 +1,6 @@
 """What a threshold study asks for."""
 
-from whorl.study.kind import Work
+from whorl.study.kind import Work, compiling
 from whorl.study.parameters import Parameters
 
 # bytes of one configuration, per layer, while it is compiled into one call
@@ -20,7 +20,7 @@ def work(p: Parameters) -> Work:
         rows,
         programs=len(p.depths),
         per_row=2e-5,
-        per_program=5.0,
+        per_program=compiling(p.depths, 2.6, 0.75),
         draws=p.resamples * p.families,
         memory=CONFIGURATION * places * max(p.depths),
     )
