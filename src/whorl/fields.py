@@ -248,7 +248,8 @@ class Field:
             return SPECIAL[self.type][1](value)
         if self.type == "choice":
             if isinstance(self.among, tuple):
-                return isinstance(value, str) and value in dict(self.options)
+                words = [one if isinstance(one, str) else one[0] for one in self.among]
+                return isinstance(value, str) and value in words
             return self.among.has(value, where=self.where)
         if self.type == "flag":
             return isinstance(value, bool)

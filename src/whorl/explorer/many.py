@@ -10,7 +10,8 @@ from whorl.explorer.cache import kept
 from whorl.explorer.state import NETWORKS, State
 from whorl.explorer.subject import Subject
 from whorl.feedback import leaky, rotational
-from whorl.learning.ensemble import stack, train_many
+from whorl.learning.ensemble import train_many
+from whorl.learning.stack import stack
 from whorl.registry import policies
 from whorl.systems.layered import Network
 
