@@ -60,6 +60,14 @@ def test_a_cell_that_is_run_again_registers_again(shapes):
     assert [entry.label for entry in shapes] == ["other"]
 
 
+def test_a_class_is_registered_under_its_own_name_in_lower_case(shapes):
+    @shapes.register()
+    class FlatLine:
+        """A line."""
+
+    assert shapes.get("flat_line").factory is FlatLine
+
+
 def test_a_registry_prints_as_a_table(shapes):
     head, row = str(shapes).splitlines()
     assert head.split() == ["name", "parameters", "by", "name", "in", "what", "it", "is"]

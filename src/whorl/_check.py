@@ -241,6 +241,20 @@ def index(name: str, value: Any, size: int) -> int:
     return Field(name, low=0, high=size - 1, type="whole").check(value)
 
 
+def key(value: Any, random: str) -> jax.Array:
+    """A random key as two whole numbers; `random` says what needs one."""
+    if value is None:
+        raise ValueError(
+            f"key must be given where {random}, as a whole number or a key of jax.random, but it "
+            "is None"
+        )
+    if isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
+        return jax.random.key_data(value)
+    if isinstance(value, jax.Array) and value.dtype == jnp.uint32 and value.shape == (2,):
+        return value
+    return jax.random.PRNGKey(count("key", value, 0))
+
+
 def compositions(
     name: str, value: Numbers, width: int, dtype: Any, *, pairs: int | None = None
 ) -> jax.Array:

@@ -40,6 +40,14 @@ class Law(Valued, eqx.Module):
     def matrix(self, response: Response) -> Matrix:
         r"""The matrix $\mathcal{B}$ in the coordinates of `System.basis`."""
 
+    @property
+    def damping(self) -> Array | None:
+        r"""The $\mu$ of a law that is $(K + \mu)^{-1}$ in all it does; None of every other law.
+
+        Kernels apply such a law by a solve, without the modes of the response.
+        """
+        return None
+
     def check(self, response: Response) -> None:
         """Refuse a response that this law cannot act through; most laws can act through any."""
 
@@ -114,6 +122,10 @@ class Leaky(SpectralLaw):
     """
 
     mu: Float[Array, "..."]  # a row of them only for `train_many`, one per pair
+
+    @property
+    def damping(self) -> Array | None:
+        return self.mu if type(self) is Leaky else None  # a subclass may act otherwise
 
     def weight(self, eigenvalues: Float[Array, "n"]) -> Float[Array, "n"]:
         return 1.0 / (eigenvalues + self._leak())

@@ -155,7 +155,7 @@ class Registry(Generic[Kind]):
         """
 
         def add(factory: Made) -> Made:
-            called = name or _lower(getattr(factory, "__name__", ""))
+            called = name or spelled(getattr(factory, "__name__", ""))
             _named(f"a {self.kind}", called)
             if not callable(factory):
                 raise ValueError(
@@ -296,7 +296,7 @@ def _named(what: str, name: Any) -> None:
         )
 
 
-def _lower(name: str) -> str:
+def spelled(name: str) -> str:
     """The name of a function, or that of a class in the form of one: `FlowGraph`, `flow_graph`."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 

@@ -40,7 +40,7 @@ from jaxtyping import Array, Bool, Float, Int
 from whorl import _check
 from whorl._check import Numbers
 from whorl._show import Valued
-from whorl.feedback import OMEGA, Leaky, Rotational, leaky, rotational
+from whorl.feedback import OMEGA, Rotational, leaky, rotational
 from whorl.learning.pace import Pace, measured
 from whorl.registry import Field, gates, policies
 from whorl.response import Response, response
@@ -182,8 +182,8 @@ class Policy(Valued, eqx.Module):
             A table of numbers, `(pairs, numbers)`: scale, omega and leak, if any. More where a
             kernel asks for more.
         """
-        leak = self.law.base.mu if isinstance(self.law.base, Leaky) else 0.0
-        numbers = (self.scale, self.omega, leak)
+        leak = self.law.base.damping
+        numbers = (self.scale, self.omega, 0.0 if leak is None else leak)
         return [np.stack([np.broadcast_to(one, len(order)) for one in numbers], axis=1)]
 
     def per_pair(self) -> Any:
