@@ -425,10 +425,7 @@ def _checked(gain: ArrayLike, sense: ArrayLike, tol: float) -> tuple[Array, Arra
     size, way = _check.scalar("gain", gain, above=0.0), _check.scalar("sense", sense)
     if _check.known(way) and abs(float(way)) != 1:
         raise ValueError(f"sense must be 1 or -1, but it is {float(way):g}")
-    tol = _check.number("tol", tol, least=0.0)
-    if tol >= 1:
-        raise ValueError(f"tol must be less than 1, but it is {tol:g}")
-    return size, way, tol
+    return size, way, _check.number("tol", tol, least=0.0, below=1.0)
 
 
 # No sweep and no estimator: there a law is spectral, and a policy adds the turn.
@@ -512,9 +509,7 @@ def paired(
         >>> bool(np.allclose(wh.paired(least_cosine=1.0).matrix(K), np.eye(6)))
         True
     """
-    least = _check.scalar("least_cosine", least_cosine, least=0.0)
-    if _check.known(least) and float(least) > 1:
-        raise ValueError(f"least_cosine must be at most 1, but it is {float(least):g}")
+    least = _check.scalar("least_cosine", least_cosine, least=0.0, most=1.0)
     return Paired(*_checked(gain, sense, tol), least)
 
 

@@ -313,10 +313,7 @@ def repair(*, tol: float = 1e-10) -> SpectralLaw:
         >>> bool(np.allclose(K @ wh.repair()(K, e), e))
         True
     """
-    tol = _check.number("tol", tol, least=0.0)
-    if tol >= 1:
-        raise ValueError(f"tol must be less than 1, but it is {tol:g}")
-    return Repair(tol)
+    return Repair(_check.number("tol", tol, least=0.0, below=1.0))
 
 
 @laws.register(help="The law that undoes the response up to a leak.", parameters=(LEAK,))

@@ -60,11 +60,9 @@ def finite(value: Any) -> bool:
         >>> fields.finite(1.0), fields.finite(float("nan")), fields.finite(True)
         (True, False, False)
     """
-    return (
-        isinstance(value, Real)
-        and not isinstance(value, bool)
-        and -float_info.max <= value <= float_info.max
-    )
+    if whole(value):
+        return abs(int(value)) <= float_info.max
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def whole(value: Any) -> bool:
@@ -266,11 +264,11 @@ class Field:
 
     def _number(self, value: Any) -> bool:
         if self.type in ("whole", "wholes"):
-            return whole(value) and self._inside(value) and value % self.multiple == 0
-        return finite(value) and self._inside(value)
+            return whole(value) and self._inside(value) and not value % self.multiple
+        return finite(value) and self._inside(float(value))
 
     def _inside(self, value: Any) -> bool:
-        return (
+        return bool(
             (self.low is None or value >= self.low)
             and (self.above is None or value > self.above)
             and (self.below is None or value < self.below)
@@ -283,12 +281,14 @@ class Field:
 
     def fault(self, value: Any) -> str:
         """What is wrong with a value, as it follows its name; nothing where it is good."""
+        huge = whole(value) and value >= BEYOND
         if self.allows(value):
             return ""
-        rule, seen = self.rule, value
+        rule: str = self.rule
+        seen: Any = value
         if not isinstance(self.among, tuple) and not isinstance(value, Words):
             seen = Words(f"it is {self.among.unknown(value)}")
-        if self.type == "whole" and self.high is None and whole(value) and value >= BEYOND:
+        if huge and self.type == "whole" and self.high is None:
             rule = "a whole number of at most 63 bits"
         return f"must be {but(rule, seen)}"
 

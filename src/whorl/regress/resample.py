@@ -106,9 +106,8 @@ def bootstrap(
         >>> bool((found.low <= found.high).all())
         True
     """
-    repeats, share = _check.count("repeats", repeats), _check.number("level", level, above=0.0)
-    if share >= 1:
-        raise ValueError(f"level must be less than 1, but it is {share:g}")
+    repeats = _check.count("repeats", repeats)
+    share = _check.number("level", level, above=0.0, below=1.0)
     _one_layer(model)
     model.fit(X, y, sample_weight)
     inputs, targets, weights = model.problem(X, y, sample_weight)
