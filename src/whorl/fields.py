@@ -338,6 +338,17 @@ class Field:
         return f"{self.name} = {self.default:g}{unit} ({self.low:g} to {self.high:g})"
 
 
+def choice(name: str, value: Any, words: Iterable[str]) -> Any:
+    """A word of a list.
+
+    Examples:
+        >>> from whorl import fields
+        >>> fields.choice("theme", "light", ["light", "dark"])
+        'light'
+    """
+    return Field(name, type="choice", among=tuple(words)).check(value)
+
+
 SEED = Field("seed", low=0, high=2**63 - 1, type="whole")
 
 

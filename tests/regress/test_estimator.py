@@ -368,8 +368,8 @@ def test_a_run_that_stops_early_says_so():
             "epochs must be a whole number of at least 1, but it is 0",
         ),
         ({"learner": "natural", "floor": 2.0}, X, Y, "floor must be at most 1, but it is 2"),
-        ({"loss": "l1"}, X, Y, 'loss must be "squared" or "kl", but it is \'l1\''),
-        ({"loss": ["kl"]}, X, Y, r'loss must be "squared" or "kl", but it is \[\'kl\'\]'),
+        ({"loss": "l1"}, X, Y, "loss must be one of squared, kl, but it is 'l1'"),
+        ({"loss": ["kl"]}, X, Y, r"loss must be one of squared, kl, but it is \[\'kl\'\]"),
         ({}, Named(X, list("abca")), Y, "names of parts must be unique, but 'a' is there twice"),
         ({}, X, Named(Y, list("pqp")), "names of parts must be unique, but 'p' is there twice"),
         (

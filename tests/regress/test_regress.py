@@ -436,7 +436,7 @@ def test_compiled_refits_are_those_of_numpy(loss):
     )
     np.testing.assert_allclose(compiled.draws, plain.draws, rtol=0, atol=1e-4)
     assert compiled.unsettled == 0
-    with pytest.raises(ValueError, match="device must be cpu or accelerator, but it is 'gpu'"):
+    with pytest.raises(ValueError, match="device must be one of cpu, accelerator, but it is 'gpu'"):
         bootstrap(FlowRegressor(), X, Y, device="gpu")
 
 

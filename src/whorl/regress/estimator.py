@@ -36,6 +36,7 @@ from sklearn.utils.validation import (
 from whorl import _check, simplex
 from whorl._show import plural
 from whorl.feedback import SpectralLaw, rotational
+from whorl.fields import choice
 from whorl.learning.baseline import (
     Rule,
     Run,
@@ -248,10 +249,7 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         By default predictions are arrays, and transitions are what the data were.
         """
         if transform is not None:
-            if transform not in ("default", "numpy", "pandas", "polars"):
-                raise ValueError(
-                    f"transform must be default, numpy, pandas or polars, but it is {transform!r}"
-                )
+            choice("transform", transform, ("default", "numpy", "pandas", "polars"))
             # The name by which scikit-learn's `clone` takes it along.
             self._sklearn_output_config = {"transform": transform}
         return self
@@ -398,9 +396,7 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return matrix / matrix.sum(axis=0)
 
     def _named_loss(self) -> Any:
-        if not isinstance(self.loss, str) or self.loss not in LOSSES:
-            raise ValueError(f'loss must be "squared" or "kl", but it is {self.loss!r}')
-        return LOSSES[self.loss]
+        return LOSSES[choice("loss", self.loss, LOSSES)]
 
     def _start(self, targets: Rows, width: int) -> np.ndarray:
         shape = (targets.shape[1], width)

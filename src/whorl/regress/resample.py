@@ -16,6 +16,7 @@ from sklearn.model_selection import cross_validate
 
 from whorl import _check
 from whorl._show import Shown
+from whorl.fields import choice
 from whorl.regress.descent import minimise
 from whorl.regress.estimator import FlowRegressor
 from whorl.regress.losses import LOSSES
@@ -251,8 +252,7 @@ def _refitted(
     losses: np.ndarray | None = None,
 ) -> tuple[np.ndarray, int]:
     """Fits of many problems with these inputs, some at a time; `data` makes those of a slice."""
-    if device not in ("cpu", "accelerator"):
-        raise ValueError(f"device must be cpu or accelerator, but it is {device!r}")
+    choice("device", device, ("cpu", "accelerator"))
     import jax
     import jax.numpy as jnp
 
