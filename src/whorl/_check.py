@@ -5,7 +5,8 @@ known; under `jax.jit` and friends only shapes and types are, because a traced v
 yet to be looked at.
 """
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -73,13 +74,16 @@ def array(name: str, value: Numbers, ndim: int, dtype: Any = None) -> jax.Array:
     if result.ndim != ndim:
         raise ValueError(f"{name} must have {ndim} axes, but its shape is {result.shape}")
     if known(result):
-        bad = ~np.isfinite(np.asarray(result))
-        if bad.any():
-            where = tuple(int(i) for i in np.argwhere(bad)[0])
-            raise ValueError(
-                f"{name} must be finite, but {entry(where)} is {np.asarray(result)[where]}"
-            )
+        every(name, "finite", np.asarray(result), np.isfinite)
     return result
+
+
+def every(name: str, rule: str, seen: np.ndarray, good: Callable[[np.ndarray], Any]) -> None:
+    """Refuse an array by the first of its entries that breaks a rule."""
+    bad = ~good(seen)
+    if bad.any():
+        where = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise ValueError(f"{name} must be {rule}, but {entry(where)} is {seen[where]:g}")
 
 
 def numpy(name: str, value: Any) -> np.ndarray:
@@ -102,6 +106,16 @@ def axes(name: str, value: Any) -> int:
         if hasattr(value, "ndim")
         else (numpy(name, value) if known(value) else jnp.asarray(value)).ndim
     )
+
+
+def columns(name: str, seen: np.ndarray) -> None:
+    """Refuse columns, along the first axis, that do not sum to one."""
+    sums = seen.sum(axis=0)
+    off = np.abs(sums - 1) > mass_tolerance(seen.dtype)
+    if off.any():
+        where = tuple(int(i) for i in np.argwhere(off)[0])
+        which = f"column {where[0] if len(where) == 1 else where}" if where else "its column"
+        raise ValueError(f"columns of {name} must sum to 1, but {which} sums to {sums[where]:.15g}")
 
 
 def _floating(name: str, value: Any, dtype: Any) -> jax.Array:
@@ -144,15 +158,7 @@ def entry(index: tuple[int, ...]) -> str:
     return "its value" if not index else f"entry {index[0] if len(index) == 1 else index}"
 
 
-def scalar(
-    name: str,
-    value: ArrayLike,
-    *,
-    above: float | None = None,
-    least: float | None = None,
-    below: float | None = None,
-    most: float | None = None,
-) -> jax.Array:
+def scalar(name: str, value: ArrayLike, **ends: float) -> jax.Array:
     """A finite real number, optionally `> above`, `>= least`, `< below` or `<= most`."""
     if not isinstance(value, jax.Array):
         seen = numpy(name, value)
@@ -164,52 +170,46 @@ def scalar(
             value = jnp.asarray(float(seen))
     result = array(name, value, 0)
     if known(result):
-        _within(name, float(result), above, least, below, most)
+        _within(name, float(result), **ends)
     return result
 
 
-def _within(name: str, value: float, *ends: float | None) -> None:
-    above, least, below, most = ends
-    for words, end, good in (
-        ("greater than", above, above is None or value > above),
-        ("at least", least, least is None or value >= least),
-        ("less than", below, below is None or value < below),
-        ("at most", most, most is None or value <= most),
-    ):
-        if not good:
+ENDS: dict[str, tuple[str, Callable[[float, float], bool]]] = {
+    "above": ("greater than", operator.gt),
+    "least": ("at least", operator.ge),
+    "below": ("less than", operator.lt),
+    "most": ("at most", operator.le),
+}
+
+
+def _within(name: str, value: float, **ends: float) -> None:
+    for key, end in ends.items():
+        words, good = ENDS[key]
+        if not good(value, end):
             raise ValueError(f"{name} must be {words} {end:g}, but it is {value:g}")
 
 
-def number(
-    name: str,
-    value: ArrayLike,
-    *,
-    above: float | None = None,
-    least: float | None = None,
-    below: float | None = None,
-    most: float | None = None,
-) -> float:
+def number(name: str, value: ArrayLike, **ends: float) -> float:
     """A finite real number that decides something in Python, and so cannot be traced."""
     need_known(name, "give it as a constant", value)
     if isinstance(value, float) and np.isfinite(value):  # with all its digits, also in 32-bit JAX
-        _within(name, value, above, least, below, most)
+        _within(name, value, **ends)
         return float(value)
-    return float(scalar(name, value, above=above, least=least, below=below, most=most))
+    return float(scalar(name, value, **ends))
 
 
-def numbers(
-    name: str, value: Numbers, *, above: float | None = None, least: float | None = None
-) -> jax.Array:
+def numbers(name: str, value: Numbers, **ends: float) -> jax.Array:
     """One number as `scalar` takes it, or a row of them, one per pair of an ensemble, each of which
     it would take.
     """
     if axes(name, value) == 0:
-        return scalar(name, value, above=above, least=least)  # pyright: ignore[reportArgumentType]
+        return scalar(name, value, **ends)  # pyright: ignore[reportArgumentType]
     row = array(name, value, 1)
     if row.size == 0:
         raise ValueError(f"{name} must be a number or a row of numbers, but the row is empty")
     if known(row):
-        scalar(name, float(np.min(np.asarray(row))), above=above, least=least)
+        for one in (np.min(np.asarray(row)), np.max(np.asarray(row))):
+            scalar(name, float(one), **ends)
     return row
 
 
@@ -277,9 +277,7 @@ def compositions(
         )
     if known(rows):
         seen = np.asarray(rows)
-        if (seen < 0).any():
-            where = tuple(int(i) for i in np.argwhere(seen < 0)[0])
-            raise ValueError(f"{name} must be non-negative, but {entry(where)} is {seen[where]:g}")
+        every(name, "non-negative", seen, lambda one: one >= 0)
         sums = seen.sum(axis=-1)
         off = np.abs(sums - 1) > mass_tolerance(seen.dtype)
         if off.any():

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
 from sys import float_info
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 LONGEST = 1000  # entries of a list
 BEYOND = 2**63  # what no index can hold
@@ -109,23 +109,6 @@ SPECIAL: dict[str, tuple[str, Callable[[Any], bool]]] = {
 LISTS = ("numbers", "wholes", *SPECIAL)
 
 
-@runtime_checkable
-class Names(Protocol):
-    """What a choice may be made from, besides a list of words: a registry."""
-
-    def has(self, name: Any, *, where: str = "") -> bool:
-        """Whether there is such a name."""
-        ...
-
-    def entries(self, *, where: str = "") -> Iterable[Any]:
-        """Everything that has a name and a label."""
-        ...
-
-    def unknown(self, name: Any) -> str:
-        """A name that is not there, as it stands after "but it is"."""
-        ...
-
-
 @dataclass(frozen=True)
 class Field:
     """What a value may be, and what it means.
@@ -170,7 +153,7 @@ class Field:
     below: float | None = None
     multiple: int = 1
     least: int = 1
-    among: "tuple[str | tuple[str, str], ...] | Names" = ()
+    among: Any = ()
     where: str = ""
     argument: str = ""
     label: str = ""

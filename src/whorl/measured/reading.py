@@ -290,10 +290,5 @@ def array(name: str, value: Numbers, shape: tuple[int, ...] | None = None) -> np
     result = result.astype(np.float64)
     if shape is not None and result.shape != shape:
         raise ValueError(f"{name} must have shape {shape}, but its shape is {result.shape}")
-    if not np.isfinite(result).all():
-        where = tuple(int(place) for place in np.argwhere(~np.isfinite(result))[0])
-        raise ValueError(
-            f"{name} must be finite, but entry {where[0] if len(where) == 1 else where} is "
-            f"{result[where]}"
-        )
+    _check.every(name, "finite", result, np.isfinite)
     return result
