@@ -7,7 +7,7 @@ yet to be looked at.
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -22,6 +22,7 @@ from whorl.fields import shown as shown
 
 # What may stand where an array is asked for: arrays of JAX and NumPy, numbers, and nested lists.
 Numbers = ArrayLike | Sequence[Any]
+Kind = TypeVar("Kind")
 # Plain values of Python and NumPy, for which JAX's stand where a result was traced. A type checker
 # is told of the plain ones.
 if TYPE_CHECKING:
@@ -213,10 +214,12 @@ def numbers(name: str, value: Numbers, **ends: float) -> jax.Array:
     return row
 
 
-def instance(name: str, value: Any, kind: type) -> None:
-    """An object of the library's own."""
+def instance(name: str, value: Any, kind: type[Kind], rule: str = "") -> Kind:
+    """An object of the library's own; `rule` says which in other words than its class."""
     if not isinstance(value, kind):
-        raise ValueError(f"{name} must be a {kind.__name__}, but it is {shown(value)}")
+        rule = rule or f"a {kind.__name__}"
+        raise ValueError(f"{name} must be {rule}, but it is {shown(value)}")
+    return value
 
 
 def listed(name: str, value: Any) -> list[Any]:

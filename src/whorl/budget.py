@@ -218,8 +218,7 @@ def rate_bounds(response: Response, gain: ArrayLike = 1.0, *, tol: float = 1e-10
         >>> bool(np.isclose(loop.eigenvalues.real.min(), wh.rate_bounds(K).turning, rtol=1e-6))
         True
     """
-    if not isinstance(response, Response):
-        raise ValueError(f"response must be a Response, but it is {_check.shown(response)}")
+    _check.instance("response", response, Response)
     need_matched(response, "rate_bounds")
     need_directions(response)
     size = _check.scalar("gain", gain, above=0.0)

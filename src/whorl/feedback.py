@@ -249,6 +249,7 @@ class Rotational(Law):
             )
 
 
+BOUNDARY = "a boundary law such as direct() or leaky(0.1)"
 LEAK = Field(
     "leak",
     0.1,
@@ -392,11 +393,7 @@ def rotational(
         [1.-2.j 1.+2.j]
     """
     base = repair() if base is None else base
-    if not isinstance(base, SpectralLaw):
-        raise ValueError(
-            "base must be a spectral law such as repair() or leaky(0.1), but it is "
-            f"{_check.shown(base)}"
-        )
+    _check.instance("base", base, SpectralLaw, "a spectral law such as repair() or leaky(0.1)")
     matrix = None if skew is None else _check.array("skew", skew, 2)
     return Rotational(
         _check.scalar("alpha", alpha, above=0.0), _check.scalar("omega", omega), base, matrix

@@ -132,10 +132,7 @@ def krylov(law: SpectralLaw | Turning, *, tol: float = 1e-10, most: int = 256) -
     """
     if isinstance(law, Turning):
         return KrylovTurning(law, _check.count("most", most))
-    if not isinstance(law, SpectralLaw):
-        raise ValueError(
-            f"law must be a spectral law such as leaky(0.1), but it is {_check.shown(law)}"
-        )
+    _check.instance("law", law, SpectralLaw, "a spectral law such as leaky(0.1)")
     return Krylov(law, _check.number("tol", tol, above=0.0), _check.count("most", most))
 
 

@@ -22,7 +22,7 @@ from jaxtyping import Array, Complex, Float
 from whorl import _check, _precision
 from whorl._check import Numbers
 from whorl._show import Shown, plural
-from whorl.feedback import Law
+from whorl.feedback import BOUNDARY, Law
 from whorl.response import Response, need_directions
 from whorl.response import response as respond
 from whorl.spectrum import Dynamics, Growth
@@ -340,13 +340,8 @@ def closed_loop(
     tol = _check.number("tol", tol, least=0.0)
     if rule is not None:
         return _probed(_driven(response, law), _motion(rule, number, key), residual, tol)
-    if not isinstance(response, Response):
-        raise ValueError(f"response must be a Response, but it is {_check.shown(response)}")
-    if not isinstance(law, Law):
-        raise ValueError(
-            "law must be a boundary law such as direct() or leaky(0.1), but it is "
-            f"{_check.shown(law)}"
-        )
+    response = _check.instance("response", response, Response)
+    law = _check.instance("law", law, Law, BOUNDARY)
     need_directions(response)
     check_basis(response.system, response.trace[0])
     physical, boundary = response.reduced(), law.matrix(response)

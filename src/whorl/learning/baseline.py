@@ -46,7 +46,7 @@ from jaxtyping import Array, Bool, Float, Int, UInt32
 from whorl import _check, _progress
 from whorl._check import Count, Numbers, Order
 from whorl._show import Valued, plural
-from whorl.feedback import Law
+from whorl.feedback import BOUNDARY, Law
 from whorl.geometry import Faces
 from whorl.learning.pace import Pace, at_rest, measured
 from whorl.learning.policy import Scores, envelope
@@ -305,10 +305,7 @@ def boundary(law: Law) -> Rule:
     Examples:
         >>> rule = wh.boundary(wh.leaky(0.1))
     """
-    if not isinstance(law, Law):
-        raise ValueError(
-            f"law must be a boundary law such as leaky(0.1), but it is {_check.shown(law)}"
-        )
+    _check.instance("law", law, Law, BOUNDARY)
     return Boundary(law)
 
 
@@ -389,11 +386,7 @@ def learn(
 
 def checked_rule(rule: Rule) -> Rule:
     """A rule, or a refusal."""
-    if not isinstance(rule, Rule):
-        raise ValueError(
-            "rule must be natural_gradient(), gauss_newton(...) or your own Rule, but it is "
-            f"{_check.shown(rule)}"
-        )
+    _check.instance("rule", rule, Rule, "natural_gradient(), gauss_newton(...) or your own Rule")
     return rule
 
 

@@ -347,6 +347,12 @@ def can_turn(law: Rotational, system: System) -> bool:
     return law.skew is not None or system.basis().shape[1] > 1
 
 
+def check_policy(policy: Any) -> None:
+    """Refuse what is no policy."""
+    rule = "native(...), step_matched(...), adaptive(...) or your own Policy"
+    _check.instance("policy", policy, Policy, rule)
+
+
 def check_turn(policy: Policy, system: System) -> None:
     """Refuse a policy that would turn where no turn exists."""
     if policy.turns and not can_turn(policy.law, system):
@@ -471,11 +477,7 @@ def checked(
     if isinstance(gate, str) or not callable(gate):
         gate = gates.get(gate, also=" or a function").factory
     law = rotational(base=leaky(0.1)) if law is None else law
-    if not isinstance(law, Rotational):
-        raise ValueError(
-            "law must be rotational(...), since it has to name a turn, but it is "
-            f"{_check.shown(law)}"
-        )
+    _check.instance("law", law, Rotational, "rotational(...), since it has to name a turn")
     return (
         _check.numbers("scale", scale, above=0.0),
         _check.numbers("omega", omega, least=0.0),

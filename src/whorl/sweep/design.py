@@ -222,7 +222,6 @@ class _SweepReader(Reader):
             return found
         names = self.axis("grid", f"{table}.{table}", word, here.get(table, word.default))
         assert isinstance(names, tuple)
-        assert isinstance(word.among, Registry)
         for name in names:
             for one in (each.at("sweep") for each in word.among.get(name).parameters):
                 if found.get(one.name, one) != one or (
