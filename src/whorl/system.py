@@ -65,7 +65,7 @@ class System(Shown, eqx.Module):
         for field in fields(self):
             if "geometry" in field.metadata:
                 for path, part in jax.tree_util.tree_leaves_with_path(getattr(self, field.name)):
-                    if eqx.is_inexact_array_like(part):
+                    if isinstance(part, jax.Array | np.ndarray) and part.dtype.kind == "f":
                         name = f"{field.name}{jax.tree_util.keystr(path)}"
                         field.metadata["geometry"].check(name, part)
 
