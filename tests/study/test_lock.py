@@ -117,7 +117,11 @@ def changed(statement):
     for node in ast.walk(tree):
         if isinstance(node, DOCUMENTED) and ast.get_docstring(node) is not None:
             node.body = node.body[1:] or [ast.Pass()]
+    pieces = {id(one) for node in ast.walk(tree) for one in getattr(node, "values", ())}
     for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and id(node) in pieces and isinstance(node.value, str):
+            node.value += " changed"  # a piece of a formatted text can be nothing but text
+            return tree
         if isinstance(node, ast.Constant):
             node.value = (node.value, "changed") if node.value is None else [node.value]
             return tree
