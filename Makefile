@@ -16,7 +16,7 @@ help:
 	@echo "make test-browser  the tests that drive a Chromium, which must be installed"
 	@echo "make check-crate   let roc-validator read runs/paper, in an environment of its own"
 	@echo "make check-release  what others wrote to check a package, each in an environment of its own (docs/about/release.md)"
-	@echo "make mutants    change the mathematics at random in a copy, and see whether the tests notice (docs/about/mutants.md; an hour)"
+	@echo "make mutants    change the mathematics at random in a copy, and see whether the tests notice (benchmarks/mutants.md; an hour)"
 	@echo "make docs       the documentation, into docs/_build/html"
 	@echo "make bench      the benchmarks that take under two minutes each, on one page: benchmarks/results/bench.md"
 	@echo "make lock       resolve requirements.lock anew (needs uv)"

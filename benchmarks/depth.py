@@ -177,23 +177,21 @@ def held_table(rows):
 
 def ways_table(rows):
     """The second table of the page, from the rows of its CSV."""
-    heads = [
-        f"{words} {passes} pass{'es' * (passes > 1)}"
-        for passes in PASSES
-        for words in ("left after", "times reciprocal,")
-    ]
-    lines = [f"| data | learner | {' | '.join(heads)} |", "|---|---|" + "--:|" * len(heads)]
-    for name, learner in dict.fromkeys((row["data"], row["learner"]) for row in rows):
-        own = [row for row in rows if (row["data"], row["learner"]) == (name, learner)]
-        cells = [
-            cell
-            for row in sorted(own, key=lambda row: int(row["passes"]))
-            for cell in (
-                f"{float(row['left']):.4f} ± {float(row['half']):.4f}",
-                f"{float(row['ratio']):.2f} ({float(row['low']):.2f} to {float(row['high']):.2f})",
+    others = [learner for learner in LEARNERS if learner != "reciprocal"]
+    heads = ["reciprocal, left", *(f"{learner}, times" for learner in others)]
+    lines = [f"| data | passes | {' | '.join(heads)} |", "|---|" + "--:|" * (len(heads) + 1)]
+    for name, passes in dict.fromkeys((row["data"], row["passes"]) for row in rows):
+        own = {
+            row["learner"]: row for row in rows if (row["data"], row["passes"]) == (name, passes)
+        }
+        left = f"{float(own['reciprocal']['left']):.4f} ± {float(own['reciprocal']['half']):.4f}"
+        times = [
+            "{:.2f} ({:.2f} to {:.2f})".format(
+                *(float(own[learner][key]) for key in ("ratio", "low", "high"))
             )
+            for learner in others
         ]
-        lines.append(f"| {name} | {learner} | {' | '.join(cells)} |")
+        lines.append(f"| {name} | {passes} | {left} | {' | '.join(times)} |")
     return "\n".join(lines)
 
 

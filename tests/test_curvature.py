@@ -239,13 +239,15 @@ def test_a_solved_task_has_no_curvature(base):
 
 @pytest.mark.parametrize(
     ("name", "favourable", "words"),
-    [("below", True, "through repair would lower"), ("above", False, "through repair would raise")],
+    [("below", True, "lowers"), ("above", False, "raises")],
 )
 def test_a_curvature_says_what_it_means(name, favourable, words):
     found = wh.curvature(*exact(name), selected=0)
     assert (found.favourable, found.predicted) == (favourable, favourable)
-    assert f"A small turn {words} the mean loss: coefficient" in str(found)
-    assert str(found).endswith("agrees.")
+    effect, forecast = str(found).split("\n")
+    assert effect.startswith(f"A small turn through repair {words} the mean loss: coefficient ")
+    assert forecast.startswith("The ratio of the driving sample predicts the same: ")
+    assert forecast.endswith(" > 1." if favourable else " <= 1.")
 
 
 def test_a_curvature_may_be_compiled_with_the_default_law():
@@ -342,9 +344,9 @@ def test_a_coefficient_of_zero_is_said_to_be_zero():
     found = wh.curvature(settled, ONE, [[0.2, 0.3, 0.5]], selected=0)
     assert (float(found.coefficient), found.neutral, found.favourable) == (0.0, True, False)
     assert str(found) == (
-        "To second order a small turn through repair would neither raise nor lower the mean loss: coefficient 0, "
-        "within its round-off 0; "
-        "the driving sample's ratio is 0."
+        "A small turn through repair does not change the mean loss to second order: "
+        "coefficient 0, within its round-off 0.\n"
+        "The ratio of the driving sample is 0."
     )
 
 
@@ -374,6 +376,6 @@ def test_a_coefficient_within_its_round_off_is_neither_favourable_nor_not():
     assert 0 < abs(float(found.coefficient)) <= float(found.roundoff) < 1e-14
     assert found.neutral
     assert not found.favourable
-    assert "would neither raise nor lower" in str(found)
+    assert "does not change" in str(found)
     assert not at(0.9 * low).neutral
     assert not at(1.1 * low).neutral

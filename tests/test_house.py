@@ -163,7 +163,9 @@ def test_a_study_beyond_the_paper_uses_public_names_of_whorl_only(path):
     ]
     assert strange == []
     assert {name for module, name in used if module == "whorl"} <= set(PUBLIC) | {"palette"}
-    others = {module.split(".")[1] for module, _ in taken(path) if "whorl_studies." in module}
+    others = {
+        module.split(".")[1] for module, _ in taken(path) if "whorl_studies." in (module or "")
+    }
     assert others <= {path.parent.name}
 
 

@@ -46,6 +46,8 @@ def test_each_of_many_circuits_learns_as_it_does_alone(rule, record):
         assert np.array_equal(many.system.conductances[k], alone.system.conductances)
         np.testing.assert_allclose(many.final[k], alone.final, rtol=1e-14)
         if record:
+            assert many.losses is not None
+            assert alone.losses is not None
             np.testing.assert_allclose(many.losses[k], alone.losses, rtol=1e-14)
 
 

@@ -296,7 +296,7 @@ def test_one_rate_scales_the_score_and_single_precision_stays():
         ),
         (
             lambda: optimiser.descending(0.1).update(LAYERS, optax.EmptyState()),
-            "params must be given to update, .* but there are none",
+            "params must be given to update, .* but it is None",
         ),
         (
             lambda: optimiser.descending(0.1).init({"a": X * 0.5}),

@@ -338,6 +338,7 @@ def test_a_learning_curve_begins_at_the_start_and_has_a_line_per_learner():
         "two, nonreciprocal",
         "two, native",
     ]
+    assert pair.losses is not None
     np.testing.assert_allclose(lines[1][1][1:], pair.losses[0])
     np.testing.assert_allclose(lines[2][1][1:], pair.losses[1])
 

@@ -1,5 +1,7 @@
 """Three things are told apart, and what lies between them is named as such."""
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -272,7 +274,8 @@ def _pulled_to_the_real_axis(loop, size, draws):
     for trial in range(6):
         moved = loop + 0
         for _ in range(60):
-            values, left, right = linalg.eig(moved, left=True, right=True)
+            found: Any = linalg.eig(moved, left=True, right=True)
+            values, left, right = found
             at = np.argmax(np.abs(np.imag(values)))
             if np.imag(values[at]) == 0:
                 break

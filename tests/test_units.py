@@ -38,11 +38,11 @@ def circuit(mobility="flat", unit=1.0, time=1.0):
 class Mixed(wh.System):
     """Columns, positive numbers and numbers of any sign, in units of their own."""
 
+    unit: jax.Array
+    time: jax.Array
     columns: jax.Array = block(Simplex())
     gain: jax.Array = block(Positive(geometry.proportional))
     offset: jax.Array = block(Flat())
-    unit: jax.Array
-    time: jax.Array
 
     @property
     def sizes(self):
@@ -129,9 +129,8 @@ def test_numbers_of_any_sign_learn_alike_in_every_unit_of_time_and_of_their_own(
 def test_a_system_of_columns_and_positive_and_other_numbers_learns_alike_in_every_unit():
     def learned(volt=1.0, time=1.0):
         one = jnp.asarray(1.0)
-        system = Mixed(
-            jnp.array([[0.6, 0.3], [0.4, 0.7]]), volt * jnp.ones(2), jnp.zeros(2), one, one * time
-        )
+        columns = jnp.array([[0.6, 0.3], [0.4, 0.7]])
+        system = Mixed(one, one * time, columns, volt * jnp.ones(2), jnp.zeros(2))
         rule = wh.boundary(wh.repair())
         return wh.learn(system, X, volt * Y, rule=rule, scale=0.2, epochs=10, seed=0)
 

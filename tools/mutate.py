@@ -43,7 +43,7 @@ CORE = {
     "fast/small": "ensemble",
     "fast/exponential": "ensemble",
 }
-BEYOND = "tests/study/test_foresight_study.py"  # where the auditor meets a run of the fourth study
+BEYOND = "tests/study/test_{}_study.py"  # where the auditor meets a run of another study
 PYTEST = "-m pytest -x -q -p no:cacheprovider --no-header --tb=no"
 NONE = 5  # pytest's word for no test of that kind
 
@@ -58,13 +58,12 @@ def targets(copy: Path, part: str) -> dict[str, tuple[str, str]]:
             for name, tests in CORE.items()
         }
         return {f"src/whorl/{name}.py": (tests, tests) for name, tests in files.items()}
-    files = sorted((copy / "src" / "whorl_audit").rglob("*.py"))
-    kept = [
-        str(file.relative_to(copy))
-        for file in files
-        if file.name not in ("__main__.py", "types.py")
-    ]
-    return {file: ("tests/audit", BEYOND if "foresight" in file else "") for file in kept}
+    own = (copy / "src" / "whorl_audit").rglob("*.py")
+    kept = [file for file in sorted(own) if file.name not in ("__main__.py", "types.py")]
+    found = {str(file.relative_to(copy)): ("tests/audit", "") for file in kept}
+    for file in sorted((copy / "src" / "whorl_studies").glob("*/audit.py")):
+        found[str(file.relative_to(copy))] = ("tests/audit", BEYOND.format(file.parent.name))
+    return found
 
 
 def overlay(copy: Path, python: str) -> Path:

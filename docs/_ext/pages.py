@@ -22,6 +22,7 @@ OUTSIDE = {
     "CHANGELOG.md": "/about/changelog.md",
     "SECURITY.md": "/about/security.md",
     "benchmarks/README.md": "/about/benchmarks.md",
+    "benchmarks/mutants.md": "/about/mutants.md",
     "examples/slurm/README.md": "/howto/slurm.md",
 }
 LINK = re.compile(rf"\]\((?:\.\./)+({'|'.join(map(re.escape, OUTSIDE))})")

@@ -1,4 +1,4 @@
-"""`python -m whorl` is the command `whorl`.
+"""`python -m whorl` runs the command `whorl`.
 
 Python has imported the library when it comes here, and a process with threads must not be divided
 into two. So this one becomes `python -m whorl_cli`.

@@ -1,4 +1,4 @@
-"""What a network may be made of.
+"""Check widths, layers, supports and rates of networks, and draw random columns.
 
 The checks of widths, layers, supports and rates, and the drawing of random columns.
 """

@@ -1,4 +1,4 @@
-"""One way to make pages: templates beside what fills them.
+"""Make HTML pages from templates.
 
 Whatever is written into a page is escaped, nothing may be missing, and the colours are those of the
 palette.

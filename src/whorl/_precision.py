@@ -1,7 +1,7 @@
-"""What a precision can tell: how large round-off may be, and when a number drowns in it.
+"""Round-off of sums, default tolerances, and verdicts within them.
 
-A tolerance asks for something; the precision and the condition of a problem say what can be had.
-Where the second is coarser than the first there is no answer, and none is given.
+Users ask for a tolerance. The precision and the condition of a problem limit what can be decided.
+If that limit is coarser than the tolerance, the verdict is "cannot tell".
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ def noise(dtype: Any, *lengths: int) -> float:
 
 
 def tolerance(roundoff: float, fine: float = FINE) -> float:
-    """What counts as nothing where nobody says.
+    """The default tolerance, below which a share counts as zero.
 
     The round-off, but at least `fine` and at most `COARSE`.
     """

@@ -1,4 +1,4 @@
-"""How a result shows itself: `repr` is what `print` says, and in a notebook it is a small table.
+"""Show results as text and, in notebooks, as small tables.
 
 Text of results is laid out in lines; two blanks or more stand between a name and its value. The
 table is made of these lines, so that there is one account of a result and not two.
@@ -42,7 +42,7 @@ class Shown:
 
 
 def _of_known(told: Callable[[Any], str]) -> Callable[[Any], str]:
-    """The same words, but for traced values, whose numbers nobody can say."""
+    """Use `repr` for traced values, because their numbers are unknown."""
 
     @functools.wraps(told)
     def said(self: Any) -> str:

@@ -1,4 +1,4 @@
-"""Which version is installed, under the name that it has on a package index.
+"""The installed version of the distribution `whorl-lab`.
 
 `whorl` is another project there, so this one is distributed as `whorl-lab`; a checkout that was
 installed before that still has the old name.

@@ -69,17 +69,18 @@ class Curvature(Shown, eqx.Module):
         through = f"through {type(getattr(self.law, 'base', self.law)).__name__.lower()}"
         if self.neutral:
             return (
-                f"To second order a small turn {through} would neither raise nor lower the mean "
-                f"loss: coefficient {float(self.coefficient):.7g}, "
-                f"within its round-off {float(self.roundoff):.3g}; the driving sample's ratio is "
-                f"{float(self.ratio):.4g}."
+                f"A small turn {through} does not change the mean loss to second order: "
+                f"coefficient {float(self.coefficient):.7g}, "
+                f"within its round-off {float(self.roundoff):.3g}.\n"
+                f"The ratio of the driving sample is {float(self.ratio):.4g}."
             )
-        effect = "lower" if self.favourable else "raise"
-        forecast = "agrees" if self.predicted == self.favourable else "disagrees"
+        effect = "lowers" if self.favourable else "raises"
+        forecast = "the same" if self.predicted == self.favourable else "the opposite"
         return (
-            f"A small turn {through} would {effect} the mean loss: coefficient "
-            f"{float(self.coefficient):.7g}; "
-            f"the driving sample's ratio {float(self.ratio):.4g} {forecast}."
+            f"A small turn {through} {effect} the mean loss: "
+            f"coefficient {float(self.coefficient):.7g}.\n"
+            f"The ratio of the driving sample predicts {forecast}: {float(self.ratio):.4g} "
+            f"{'>' if self.predicted else '<='} 1."
         )
 
 
@@ -182,7 +183,8 @@ def curvature(
         ...         wh.Network([[[0.1], [0.1], [0.8]]]), [[1.0]], [[0.3, 0.4, 0.3]], selected=0
         ...     )
         ... )
-        A small turn through repair would lower the mean loss: coefficient -0.9271875; the driving sample's ratio 5.88 agrees.
+        A small turn through repair lowers the mean loss: coefficient -0.9271875.
+        The ratio of the driving sample predicts the same: 5.88 > 1.
     """
     inputs, targets = checked_data(system, inputs, targets)
     law = rotational() if law is None else law

@@ -196,7 +196,7 @@ class Simplex(Geometry):
         return simplex.score(point, velocity)
 
     def kept(self, before: Block, after: Block) -> Bool[Array, ""]:
-        # Neither a weight that vanished nor one that is no number is positive any more.
+        # A weight that vanished or became NaN is no longer positive.
         return jnp.all((before > 0) == (after > 0))
 
     def gauge(self, point: Block, slope: Block) -> Block:

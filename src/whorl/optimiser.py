@@ -158,7 +158,7 @@ def turning(
     _check_turn(turn)
     fixed = turn
 
-    def init(params: Any) -> TurningState:
+    def init(params: Any) -> Any:
         points, kinds = _checked(params, geometry)
         _rates(rates, points)
         pace = None if _unitless(kinds) else _none(points)
@@ -173,7 +173,7 @@ def turning(
         targets: Any = None,
         turn: Any = None,
         **_: Any,
-    ) -> tuple[Parameters, TurningState]:
+    ) -> tuple[Any, Any]:
         points, kinds = _checked(params, geometry)
         _check_given(inputs, targets)
         straight, turning, rate = _boundary_scores(
@@ -317,8 +317,7 @@ def _checked(params: Any, geometry: Any) -> tuple[Parameters, Kinds]:
     """Parameters as arrays inside their geometries, and one geometry for each."""
     if params is None:
         raise ValueError(
-            "params must be given to update, since a step depends on where it starts, but there "
-            "are none"
+            "params must be given to update, because a step depends on its start, but it is None"
         )
     points = jax.tree_util.tree_map_with_path(_checked_array, params)
     kinds = {str(point.dtype) for point in jax.tree.leaves(points)}

@@ -327,7 +327,7 @@ def closed_loop(
         The loop, to be certified.
 
     Raises:
-        ValueError: Where nothing can be identified, or a rule returns what is no velocity.
+        ValueError: Where nothing can be identified, or a rule does not return a velocity.
 
     Examples:
         >>> loop = wh.closed_loop(wh.response(net, x, selected=0), wh.repair())

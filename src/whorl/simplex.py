@@ -31,8 +31,8 @@ def centred(column: Column, score: Column) -> Column:
 
     Scores are first taken relative to that of the heaviest entry. Where a column is nearly all at
     one entry, its own score all but cancels against the average; relative to itself it is exactly
-    zero, and every difference keeps its relative precision. Scores off the support have no say,
-    however large.
+    zero, and every difference keeps its relative precision. Scores off the support have no
+    effect, however large.
     """
     heaviest = jnp.argmax(column, axis=0, keepdims=True)
     relative = jnp.where(column > 0, score - jnp.take_along_axis(score, heaviest, axis=0), 0.0)
@@ -114,8 +114,8 @@ def step(column: Column, score: Column, step: ArrayLike) -> Column:
         [0.75 0.25]
     """
     growth = step * score
-    # The largest exponent on the support is taken out, so that nothing overflows; off the support
-    # no score has a say.
+    # Subtract the largest exponent on the support, so that nothing overflows. Scores off the support
+    # have no effect.
     inside = column > 0
     top = jnp.max(jnp.where(inside, growth, -jnp.inf), axis=0, keepdims=True)
     grown = column * jnp.exp(jnp.where(inside, growth - jax.lax.stop_gradient(top), 0.0))

@@ -150,7 +150,7 @@ class Dynamics:
     def frame(self) -> tuple[Matrix, list[np.ndarray]] | None:
         """A real basis in which the matrix is diagonal, and which of its columns share a value.
 
-        None where there is none, as far as can be told.
+        None if no such basis is found.
         """
         if any(self.turning(cluster) for cluster in self.clusters):
             return None  # real parts of complex eigenvectors are no basis, or a nearly singular one

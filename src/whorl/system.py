@@ -1,4 +1,4 @@
-r"""What learns: blocks of parameters on their geometries, and outputs that depend on them.
+r"""Systems: blocks of parameters on their geometries, and outputs that depend on them.
 
 A system is a class with arrays for parameters and one function, `outputs`. From these every system
 gets, by automatic differentiation, the three maps that all the rest of the library is written on:

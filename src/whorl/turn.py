@@ -126,8 +126,8 @@ def checked_skew(response: Response, skew: Array | None) -> Matrix:
 
 
 def default_turn(system: System) -> Float[np.ndarray, "out out"]:
-    """What turns one sample's residual where nobody says: the quarter turn of outputs that conserve
-    mass, and pairs of directions of all others.
+    """The default turn of one sample's residual: the quarter turn of outputs that conserve mass,
+    and pairs of directions for all others.
     """
     basis = system.basis()
     outputs, directions = basis.shape

@@ -1,8 +1,8 @@
-"""What a learner can be found to be: one place for the word, the colour and the code of each.
+"""The verdicts on a learner, each with its word, colour and exit code.
 
-A loop that is not symmetric need not turn. Three things are told apart: a loop that is symmetric in
-the metric of the outputs, one that a change of metric makes symmetric, and one whose modes rotate.
-Three more words say that no answer is given, and why.
+A loop that is not symmetric need not turn. whorl distinguishes a loop that is symmetric in the
+metric of the outputs, one that a change of metric makes symmetric, and one whose modes rotate.
+Three more verdicts say why there is no answer.
 """
 
 from enum import StrEnum

@@ -2,8 +2,8 @@
 
 Exit code 0: every claim holds; 1: one does not; 2: the folder cannot be read.
 
-Without `-P` Python looks for modules in the current folder first: inside a folder that a stranger
-sent, it would run the stranger's code.
+Without `-P` Python looks for modules in the current folder first, so it would run code from the
+folder under audit.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Tables that are there as text too must say the same.
+"""Compare tables with their copies as text.
 
 A CSV file is read back and compared with its table, number by number.
 """

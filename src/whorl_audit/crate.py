@@ -1,4 +1,4 @@
-"""The crate: what it says of files, verdicts and software is what is there.
+"""Check what the crate says of files, verdicts and software.
 
 What it says of people, licence and date is not judged.
 """
@@ -38,7 +38,7 @@ OPEN = {
     "license",
     "datePublished",
 }  # of the folder
-PEOPLE = {"Person", "Organization", "CreativeWork"}  # types that whoever deposits a folder may add
+PEOPLE = {"Person", "Organization", "CreativeWork"}  # types that a depositor may add
 
 
 def _file(path: Path, name: str) -> dict[str, Any]:

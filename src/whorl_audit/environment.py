@@ -1,4 +1,4 @@
-"""Where a run says it was made: every field is there, and what it repeats of the studies is theirs.
+"""Check the fields of `environment.json` against the studies.
 
 Whether the machine and the versions are true cannot be told from files; the crate must name the
 same ones.

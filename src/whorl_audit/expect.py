@@ -1,4 +1,4 @@
-"""What a column or a statistic should hold, and how far from it a value may be.
+"""Expected values of columns and statistics, and their tolerances.
 
 - drawn: 1e-12 of the value. The numbers are redrawn; a softmax or a sum may differ in its last bits
   between machines.

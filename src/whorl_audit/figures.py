@@ -1,4 +1,4 @@
-"""Figures carry the SHA-256 of the tables they were drawn from.
+"""Check that figures carry the SHA-256 of the tables they were drawn from.
 
 A figure of other tables is found by it.
 

@@ -1,4 +1,4 @@
-"""The one door for what a stranger's folder holds.
+"""Read every file of an untrusted folder.
 
 Regular files of bounded size, read whole, and parsed strictly.
 

@@ -1,4 +1,4 @@
-"""What an audit says: one finding per claim, with the largest error, what is allowed, and where."""
+"""Findings of an audit: claim, largest error, tolerance and place."""
 
 import math
 from collections.abc import Iterable
@@ -89,7 +89,7 @@ def different(one: object, other: dict[str, Any]) -> list[str]:
 
 
 def measured(claim: str, error: float, tolerance: float, where: str) -> Finding:
-    """A finding on a measured error; what is not a number is no pass."""
+    """A finding on a measured error; NaN does not pass."""
     error = float(error)
     finite = math.isfinite(error)
     passed = finite and error <= tolerance
@@ -104,5 +104,5 @@ def counted(claim: str, faults: Iterable[str], where: str) -> Finding:
 
 
 def impossible(claim: str, why: str) -> Finding:
-    """A claim that could not be checked, which is no pass."""
+    """A claim that could not be checked and therefore does not pass."""
     return Finding(claim, None, 0.0, why, False)

@@ -1,4 +1,4 @@
-"""Reading a run folder: its studies, their designs, verdicts, locks and tables.
+"""Read a run folder: its studies, their designs, verdicts, locks and tables.
 
 Nothing is judged here.
 """

@@ -1,4 +1,4 @@
-"""Sums and residuals that columns of several kinds are made of."""
+"""Sums and residuals for columns of several kinds."""
 
 import math
 

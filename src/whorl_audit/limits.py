@@ -1,4 +1,4 @@
-"""The most work that a design may ask of the audit, by arithmetic on its parameters.
+"""Limits on the work of an audit, by arithmetic on the parameters of a design.
 
 Known before anything is drawn or computed.
 """

@@ -1,4 +1,4 @@
-"""The physics once more, in plain NumPy.
+"""The physics in plain NumPy.
 
 A forward map, its complex-step derivatives, and Gram factors without cancellation.
 

@@ -70,7 +70,7 @@ def footer(content: bytes) -> tuple[Fields, int]:
     """The fields of the footer, and where it begins.
 
     Raises:
-        ValueError: If there is none.
+        ValueError: If the file has no footer.
     """
     if len(content) < 12 or not content[:4] == content[-4:] == MAGIC:
         raise ValueError("no Parquet file (it does not begin and end as one)")
@@ -187,7 +187,7 @@ def _ends(column: pa.ChunkedArray) -> tuple[Any, Any]:
         words = [word.encode() for word in column.unique().to_pylist() if word is not None]
         return min(words, default=None), max(words, default=None)
     values = column.drop_null().to_numpy()
-    values = values[values == values]  # without what is no number
+    values = values[values == values]  # without NaN
     return (values.min(), values.max()) if len(values) else (None, None)
 
 

@@ -1,4 +1,4 @@
-"""What an audit writes into every study folder, with a digest that finds damage to it.
+"""Write the record of an audit into every study folder, with a digest that finds damage.
 
 The manifest is older than the audit and cannot cover its record.
 """

@@ -9,22 +9,21 @@ beside, and for a run of another version, there is nothing to compare with; such
 another. Both are said and are no failure.
 """
 
-import ast
 import hashlib
 import json
 import tomllib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from whorl_audit import kinds
+from whorl_audit.definitions import definitions
 from whorl_audit.finding import different
 from whorl_audit.folder import Study
 
 HOME = Path(__file__).parent.parent / "whorl"
-UNHEARD = {"ctx", "kind", "type_comment", "type_ignores", "type_params"}
 
 
 @cache
@@ -47,7 +46,7 @@ def locks() -> dict[str, dict[str, Any]]:
 
 
 def shape_faults(study: Study) -> list[str]:
-    """What is wrong with the lock of a run that says it is registered, whoever registered it.
+    """What is wrong with the lock of a run that says it is registered.
 
     It covers a file of its kind. Which other files it must cover is known for what ships only.
     """
@@ -84,123 +83,6 @@ def _fingerprints(file: Path) -> dict[str, str]:
         return definitions(content)
     said = json.dumps(tomllib.loads(content.decode()), separators=(",", ":"))
     return {"": hashlib.sha256(said.encode()).hexdigest()}
-
-
-def definitions(source: bytes) -> dict[str, str]:
-    """The fingerprint of every definition of a source, as docs/studies.md writes it down.
-
-    The empty name has what runs when the file is imported.
-    """
-    body = ast.parse(source).body
-    imports: dict[str, list[str]] = {}
-    made: dict[str, list[ast.stmt]] = {}
-    for node in body:
-        for alias in node.names if isinstance(node, ast.Import | ast.ImportFrom) else ():
-            if isinstance(node, ast.ImportFrom):
-                imports[alias.asname or alias.name] = [node.module or "", alias.name]
-            elif alias.asname:
-                imports[alias.asname] = [alias.name, ""]
-            else:
-                top = alias.name.split(".")[0]
-                imports[top] = [top, ""]
-        for name in _defines(node):
-            made.setdefault(name, []).append(node)
-    registries = {name for name, nodes in made.items() if any(map(_makes_registry, nodes))}
-    for node in body:
-        owners = [name for name in _changes(node) if name in made and name not in registries]
-        for name in owners:
-            made[name] += [] if node in made[name] else [node]
-        if not owners and not _defines(node) and not _says_nothing(node):
-            made.setdefault("", []).append(node)
-    for nodes in made.values():
-        nodes.sort(key=lambda node: node.lineno)
-    return {name: _fingerprint(nodes, imports) for name, nodes in made.items()}
-
-
-def _defines(node: ast.stmt) -> list[str]:
-    """The names that a function, a class or an assignment to names alone defines."""
-    match node:
-        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-            return [node.name]
-        case ast.Assign():
-            sides = [getattr(target, "elts", None) or [target] for target in node.targets]
-            names = [getattr(one, "id", "") for side in sides for one in side]
-            return names if all(names) else []
-        case ast.AnnAssign(target=ast.Name(id=name)) | ast.AugAssign(target=ast.Name(id=name)):
-            return [name]
-    return []
-
-
-def _changes(node: ast.stmt) -> list[str]:
-    """The names whose methods a statement calls, or whose attributes or entries it sets."""
-    match node:
-        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-            methods = [getattr(one, "func", one) for one in node.decorator_list]
-        case ast.Expr(value=ast.Call(func=method)):
-            methods = [method]
-        case ast.Assign() | ast.AugAssign() | ast.AnnAssign() if not _defines(node):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            names = [one.id for t in targets for one in ast.walk(t) if isinstance(one, ast.Name)]
-            return names[:1]
-        case _:
-            return []
-    roots = []
-    for method in methods:
-        root = method
-        while isinstance(root, ast.Attribute):
-            root = root.value
-        if isinstance(root, ast.Name) and root is not method:
-            roots.append(root.id)
-    return roots
-
-
-def _makes_registry(node: ast.stmt) -> bool:
-    made = getattr(node, "value", None)
-    return isinstance(made, ast.Call) and ast.unparse(made.func).endswith("Registry")
-
-
-def _says_nothing(node: ast.stmt) -> bool:
-    """Whether a statement is an import, a text, or for a type checker alone."""
-    checking = isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
-    text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-    return checking or text or isinstance(node, ast.Import | ast.ImportFrom)
-
-
-def _fingerprint(nodes: list[ast.stmt], imports: dict[str, list[str]]) -> str:
-    words = {one.id for node in nodes for one in ast.walk(node) if isinstance(one, ast.Name)}
-    taken = json.dumps([[word, *imports[word]] for word in sorted(words & imports.keys())])
-    text = f"[{taken.replace(', ', ',')},{''.join(_written(nodes))}]"
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _written(value: object) -> Iterator[str]:
-    """A value of a syntax tree in JSON, piece by piece."""
-    if isinstance(value, ast.AST):
-        yield f'["{type(value).__name__}"'
-        for field in value._fields:
-            inner = getattr(value, field, None)
-            if field == "body" and isinstance(inner, list) and _speaks_first(value, inner):
-                inner = inner[1:]
-            if field not in UNHEARD and inner is not None and inner != []:
-                yield f',["{field}",'
-                yield from _written(inner)
-                yield "]"
-        yield "]"
-    elif isinstance(value, list):
-        yield "["
-        for number, inner in enumerate(value):
-            yield "," if number else ""
-            yield from _written(inner)
-        yield "]"
-    else:
-        yield json.dumps(repr(value))
-
-
-def _speaks_first(node: object, body: list[ast.stmt]) -> bool:
-    """Whether the body of a module, class or function begins with a docstring."""
-    first = body[0].value if body and isinstance(body[0], ast.Expr) else None
-    holder = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-    return holder and isinstance(first, ast.Constant) and isinstance(first.value, str)
 
 
 def judge(study: Study, made_by: object) -> tuple[list[str], str | None]:

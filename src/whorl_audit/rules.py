@@ -1,4 +1,4 @@
-"""What a parameter of a design may be.
+"""Ranges of the parameters of a design.
 
 Outside of these ranges round-off or overflow would be measured, and not the study.
 """

@@ -1,4 +1,4 @@
-"""The content of tables.
+"""Check the content of tables.
 
 Every column against what the seed, the physics or its formula gives, and the statistics.
 """
@@ -98,7 +98,7 @@ def _stored(tables: Tables) -> dict[str, float]:
 def own(kind: Kind, p: Parameters, tables: Tables) -> tuple[Tables, dict[str, float]] | None:
     """Our own tables and statistics.
 
-    Every drawn, computed and derived column ours, and only what nobody recomputes as it is stored.
+    Drawn, computed and derived columns are ours; what cannot be recomputed is as stored.
     """
     mine = Tables({name: dict(table) for name, table in tables.items()})
     try:

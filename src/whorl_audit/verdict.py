@@ -1,4 +1,4 @@
-"""Gates, verdict, hashes, registration and summary.
+"""Check gates, verdict, hashes, registration and summary.
 
 What a run says about itself, against its own files.
 """

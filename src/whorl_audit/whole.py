@@ -1,4 +1,4 @@
-"""A run folder as a whole.
+"""Check a run folder as a whole.
 
 Summary, environment, crate and figures, each of which must be there and agree with the studies.
 """

@@ -279,6 +279,7 @@ def test_the_security_page_states_every_limit():
         source.ROWS,
         source.COLUMNS,
         source.NUMBERS,
+        source.FEW,
         source.LONGEST,
         source.RATE,
         source.MEMORY,

@@ -42,8 +42,7 @@ def test_a_shipped_design_is_run_by_its_name_unless_a_file_has_it(
     assert (own.sha256, none) == (small().sha256, {})
     assert asked[0][1] == Path("runs/foresight")
     assert refused("run", "hindsight") == (
-        "design must be a file or one of structural, threshold, horizon, budgets, foresight, rules, "
-        "but it is hindsight"
+        f"design must be a file or one of {', '.join(kinds.names())}, but it is hindsight"
     )
 
 

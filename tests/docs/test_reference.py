@@ -160,3 +160,11 @@ def test_a_parameter_without_a_word_is_found():
         """Divide `distance` by how long it took."""
 
     assert unnamed(speed) == ["time"]
+
+
+def test_every_name_of_the_cheat_sheet_exists():
+    page = (session.DOCS / "reference" / "cheatsheet.md").read_text()
+    names = set(re.findall(r"\bwh(?:orl)?\.([a-zA-Z_][\w.]*\w)", page))
+    assert len(names) > 80
+    for name in names:
+        named(f"whorl.{name}")

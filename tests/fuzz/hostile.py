@@ -67,6 +67,7 @@ FILES = {
     "a quotation mark without its partner": lambda: b'a,b\n"' + b"x" * 200_000,
     "empty lines": lambda: gzip.compress(b"a;b\n" + b"\n" * (1 << 27), 1),
     "nothing but empty lines": lambda: gzip.compress(b"\n" * (1 << 27), 1),
+    "many rows": lambda: gzip.compress(b"a,b,c\n" + b"1,2,3\n" * 4_000_000, 1),
     "comments": lambda: gzip.compress(b"a,b\n" + b"#\n" * (1 << 24), 1),
     "a new name in every line": lambda: lines(*({f"k{n}": 1} for n in range(30_000))),
     "one long list": lambda: lines({"a": [1] * 280_000}, *[{"b": 1}] * 3000),

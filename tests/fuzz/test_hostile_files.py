@@ -214,7 +214,7 @@ def test_too_little_memory_is_not_blamed_on_the_file(tmp_path):
     path.write_bytes(tables.parquet(tables.sound()))
     limit = "import resource; resource.setrlimit(resource.RLIMIT_AS, (1 << 36,) * 2); "
     script = limit + (
-        "import sys; from whorl.ground import foreign; foreign.MEMORY = 1 << 60; "
+        "import sys; from whorl.ground import source; source.MEMORY = 1 << 60; "
         "from whorl import measured; measured.read(sys.argv[1])"
     )
     answer = subprocess.run(

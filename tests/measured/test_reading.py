@@ -143,7 +143,7 @@ def test_changes_over_a_time_are_velocities(tmp_path):
     [
         (
             lambda rows: [row.rsplit(",", 2)[0] + "," + row.rsplit(",", 1)[1] for row in rows],
-            "must have a column velocity_3, but there is none",
+            "must have a column velocity_3, but it has none",
         ),
         (lambda rows: ["a,b,c,d,e,f,g", *rows[1:]], "must have a column residual_1 or potential_1"),
         (
@@ -221,14 +221,19 @@ def test_an_empty_file_is_refused(tmp_path):
     )
 
 
-@pytest.mark.slow
 def test_two_gigabytes_of_nothing_are_refused_at_once(tmp_path):
     path = tmp_path / "huge.csv"
     with path.open("wb") as file:
         file.truncate(2 << 30)
+    assert "must be a table of at most 1073741824 bytes, but it is larger" in refusal(path)
+
+
+def test_bytes_that_are_no_text_are_refused(tmp_path):
+    path = tmp_path / "zeros.csv"
+    path.write_bytes(bytes(4 << 20))
     assert "must be CSV text or Parquet" in refusal(path)
-    with path.open("r+b") as file:
-        file.write(b"residual_1,residual_2,residual_3,velocity_1,velocity_2,velocity_3\n")
+    names = b"residual_1,residual_2,residual_3,velocity_1,velocity_2,velocity_3\n"
+    path.write_bytes(names + bytes(4 << 20))
     assert "line 2: the line must be text of a reasonable length" in refusal(path)
 
 

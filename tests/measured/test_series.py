@@ -200,11 +200,11 @@ def test_a_sample_with_an_empty_cell_is_left_out_and_counted_or_refused(tmp_path
         measured.read_series(tmp_path / "gap.csv", strict=True)
 
 
-def test_samples_that_foretell_nothing_of_the_next_are_refused():
+def test_samples_that_predict_nothing_of_the_next_are_refused():
     # Of white noise a fit makes loops of any kind: a third of them would not be called reciprocal.
     for seed in range(5):
         white = np.random.default_rng(seed).standard_normal((100, 2))
-        with pytest.raises(ValueError, match="foretell something of the next one"):
+        with pytest.raises(ValueError, match="predict something of the next one"):
             measured.follow(0.1 * np.arange(100), white)
 
 

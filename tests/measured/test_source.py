@@ -154,7 +154,7 @@ def test_too_few_rows_say_how_many_are_needed_and_what_they_show_alone(tmp_path)
     (tmp_path / "few.csv").write_text(csv(ROWS[:9], repeat=REPEAT[:9]))
     with pytest.raises(
         ValueError,
-        match=r"at least 12 measurements, but it has 9: as they are the skew part would be 0\.5",
+        match=r"at least 12 measurements, but it has 9: the skew part would be 0\.5",
     ):
         measured.read(tmp_path / "few.csv")
 

@@ -27,7 +27,7 @@ def test_the_page_shows_its_tables(depth):
         rows = depth.read(path)
         assert list(rows[0]) == depth.HEADS[path]
         assert table(rows) in page
-        changed = [rows[0] | {list(rows[0])[3]: "0.12345"}, *rows[1:]]
+        changed = [row | {list(row)[3]: "0.12345"} for row in rows]
         assert table(changed) not in page
         assert depth.paged(page, table(rows)) == page
         assert table(changed) in depth.paged(page, table(changed))
@@ -58,6 +58,14 @@ def test_half_a_width_is_that_of_student_s_interval(depth):
 
 def test_the_tutorial_shows_how_often_intervals_held_the_truth(depth):
     with (depth.DOCS / "data" / "coverage.csv").open(newline="") as file:
-        rows = list(csv.reader(file))
+        rows = list(csv.DictReader(file))
     page = (depth.DOCS / "tutorials" / "composition.md").read_text()
-    assert [row for row in rows if f"| {' | '.join(row)} |" not in page] == []
+    lines = []
+    for number, way in sorted({(row["rows"], row["intervals"]) for row in rows}):
+        some = [row for row in rows if (row["rows"], row["intervals"]) == (number, way)]
+        values = [
+            [row[name] for row in some if row[name]] for name in ("positive", "worst", "zero")
+        ]
+        lines.append([number, way, *(f"{min(these)} to {max(these)}" for these in values)])
+    assert {row["sets"] for row in rows} == {"300"}
+    assert [line for line in lines if f"| {' | '.join(line)} |" not in page] == []

@@ -99,4 +99,10 @@ def test_library_and_auditor_read_the_same_columns(name):
 def test_the_page_has_what_the_specifications_say():
     page = Path(specs.PAGE).read_text()
     assert specs.filled(page) == page
-    assert set(re.findall(r"<!-- spec (\w+) -->", page)) == set(kinds.names())
+    assert set(re.findall(r"<!-- spec (\w+) -->", page)) == {"shared", *kinds.names()}
+    shared, *parts = (found[0] for found in specs.PART.finditer(page))
+    for part in parts:
+        rows = specs.parameters(part.split()[2])
+        named, _, own = part.partition("| parameter |")
+        for one, row in rows.items():
+            assert row in own or (f"`{one}`" in named and row in shared)

@@ -79,4 +79,6 @@ def _networks(state: State, members: list[system.Draws]) -> Network:
 @kept
 def _frame(depth: int) -> Network:
     """A stack of the right shape, whose columns are still to come."""
-    return stack([Network([np.full((3, 3), 1 / 3)] * depth)] * NETWORKS)
+    whole = stack([Network([np.full((3, 3), 1 / 3)] * depth)] * NETWORKS)
+    assert isinstance(whole, Network)
+    return whole

@@ -1,1 +1,1 @@
-"""Kernels: what the library computes, said faster. Arrays in, arrays out."""
+"""Fast kernels for what the library computes: arrays in, arrays out."""

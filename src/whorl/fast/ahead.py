@@ -1,6 +1,6 @@
-"""Rollouts of any widths: `rollout` for the learners of `layers`, actions in the place of learners.
+"""Rollouts of any widths: `rollout` on the arrays of `layers`, with actions as learners.
 
-`foresight` says what is computed; this file says it faster.
+`foresight` defines what is computed; this file computes it faster.
 """
 
 from typing import NamedTuple

@@ -22,9 +22,7 @@ def on_cpu() -> bool:
 
 
 def at_hand(tree: Any) -> Any:
-    """Arrays as they are looked at with the least effort: through NumPy's views where a CPU holds
-    them, and where they lie on any other device.
-    """
+    """Arrays as NumPy views on a CPU, which are cheap to read; unchanged on other devices."""
     return jax.tree.map(np.asarray, tree) if on_cpu() else tree
 
 
@@ -48,7 +46,7 @@ def whole(function: Callable[..., Any], *, inlined: bool = False) -> Callable[..
     each fusion.
 
     The marks reach everything inside, so that bodies of loops stay calls; `inlined` takes the first
-    mark off them, and their slices are read where they lie. Last bits may depend on it.
+    mark off them, so their slices are read in place. Last bits may depend on it.
     """
     if not on_cpu():
         return function

@@ -1,4 +1,4 @@
-"""Updates of many pairs, one after the other, and what is kept of each.
+"""Records of the updates of many pairs.
 
 A user wants rows of pairs, a loop makes one number of all pairs at a time. A CPU writes each number
 where it belongs, in the column of its update: turning whole tables afterwards would take twice as

@@ -81,7 +81,7 @@ class Local(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """One layer of a stack, whose rows and columns are read where they lie.
+    """One layer of a stack, whose rows and columns are read in place.
 
     The compiler fuses what is read up to fifteen times: a layer that is taken out first and summed
     over sixteen columns would be copied.
@@ -214,9 +214,7 @@ def swept(
     reverse: bool = False,
     skipped: int = 0,
 ) -> tuple[Any, Groups]:
-    """`jax.lax.scan` over the layers of all groups but the first `skipped`, with what is told of
-    each besides.
-    """
+    """`jax.lax.scan` over all layers but the first `skipped`, with `more` beside each layer."""
     made = []
     listed = list(zip(layers, more, [skipped] + [0] * len(layers), strict=False))
     for stack, known, first in listed[::-1] if reverse else listed:

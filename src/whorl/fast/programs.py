@@ -229,8 +229,7 @@ def in_chunks(
 def _shared(
     work: Callable[[int], None], items: Sequence[int], workers: int, stop: threading.Event
 ) -> None:
-    """Work on every item, on several threads. After an error, or an interrupt, what nobody has begun
-    is left alone.
+    """Work on every item with several threads; after an error or interrupt, start no further item.
 
     XLA lets go of the interpreter while it runs, so that threads are enough to use every core. This
     thread is one of them: where there is little to do, handing it over costs as much.

@@ -2,7 +2,8 @@
 
 At every update all actions of all pairs go ahead as lanes side by side.
 
-`foresight` says what is computed; this file says it faster, as `lanes` does for the other policies.
+`foresight` defines what is computed; this file computes it faster, as `lanes` does for other
+policies.
 The number of updates that are looked ahead is a bound of a loop, not part of the program, so that
 one compiled program serves every horizon and every list of as many actions: a plain foresight is
 one whose foreseen order is the true one, whose mixture is (0, 1) and whose errors are zero.
@@ -97,7 +98,7 @@ def ahead(
 
 
 def lowest(readings: Array) -> Array:
-    """The number of the lowest reading, the first of equals; one that is no number never wins."""
+    """The number of the lowest reading, the first of equals; NaN and infinity never win."""
     readings = jnp.where(jnp.isfinite(readings), readings, jnp.inf)
     best, at = readings[0], jnp.zeros(readings.shape[1:], jnp.int32)
     for number, reading in enumerate(axis(readings, 0)):

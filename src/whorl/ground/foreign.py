@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from whorl._child import environment, python_command
-from whorl.ground.source import COLUMNS, GROWTH, MEMORY, ROWS, Clock, TableError
+from whorl.ground.source import COLUMNS, ROWS, Budget, TableError
 
 CHILD = Path(__file__).with_name("foreign_child.py")
 SINGLE = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # threads take address space
@@ -24,11 +24,10 @@ SINGLE = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # threads take a
 class Foreign:
     """A file of a kind, "parquet", "json" or "npz", given by its path or by its bytes."""
 
-    def __init__(self, kind: str, given: Path | bytes, clock: Clock) -> None:
-        self._clock = clock
+    def __init__(self, kind: str, given: Path | bytes, budget: Budget) -> None:
+        self.budget: Budget = budget
         self._content, path = (given, "") if isinstance(given, bytes) else (b"", str(given))
-        self._memory = MEMORY + GROWTH * clock.size
-        limits = int(clock.seconds), self._memory, COLUMNS, len(self._content)
+        limits = int(budget.seconds), budget.memory, COLUMNS, len(self._content)
         self._lines = kind == "json"
         # In a session of its own it does not hear Ctrl-C. It ends when its input does, which is
         # when this process ends, in whatever way.
@@ -80,7 +79,7 @@ class Foreign:
             raise self._ended()
         if "memory" in said:
             raise TableError(
-                f"the file must be read with at most {self._memory} bytes of memory, but it takes "
+                f"the file must be read with at most {self.budget.memory} bytes of memory, but it takes "
                 "more"
             )
         if "wrong" in said:
@@ -93,7 +92,7 @@ class Foreign:
         code = self._child.wait()
         if code < 0 and signal.Signals(-code).name == "SIGXCPU":
             return TableError(
-                f"the file must be read within {self._clock.seconds:.0f} s, as files of its size "
+                f"the file must be read within {self.budget.seconds:.0f} s, as files of its size "
                 "are, but it takes longer"
             )
         if code > 0 or code == -9:  # it could not start, or the system ended it

@@ -241,7 +241,7 @@ def main() -> None:
     content = sys.stdin.buffer.read(size)
     if limit("RLIMIT_AS", memory + size) < memory + size:
         sys.exit(1)  # a limit of the session, which would say nothing of the file
-    limit("RLIMIT_CPU", int(time.process_time()) + seconds + 1)
+    limit("RLIMIT_CPU", int(time.process_time() + seconds + 0.5))
     source = io.BytesIO(content) if size else open(path, "rb")  # noqa: SIM115, PTH123
     answer(out, kind, source, columns)
 

@@ -19,7 +19,8 @@ BYTES = 1 << 30  # of a file that is read into memory
 HELD = 1 << 28  # bytes that are unpacked, or come through standard input
 ROWS = 5_000_000
 COLUMNS = 10_000
-NUMBERS = 50_000_000  # cells of the columns that are read: 0.4 GB
+NUMBERS = 50_000_000  # values of the columns that are read: 0.4 GB
+FEW = 10_000_000  # values of a small file, and one more for every 2 bytes
 LONGEST = 1 << 20  # bytes of one line
 LABEL = 200  # bytes of a label
 NAME = 1000  # characters of the name of a column
@@ -47,11 +48,14 @@ class TableError(ValueError):
         self.column: str | None = column
 
 
-class Clock:
-    """The processor time that reading one file may take, which grows with its size."""
+class Budget:
+    """The processor time, memory and values of one file, which grow with its size."""
 
     def __init__(self, shown: str, size: int) -> None:
-        self.shown, self.size, self.seconds = shown, size, SECONDS + size / RATE
+        self.shown: str = shown
+        self.seconds: float = SECONDS + size / RATE
+        self.memory: int = MEMORY + GROWTH * size
+        self.numbers: int = min(NUMBERS, FEW + size // 2)
         self._end = time.thread_time() + self.seconds
 
     def check(self) -> None:
@@ -91,11 +95,11 @@ def is_parquet(path: Path) -> bool:
         return file.read(len(PARQUET)) == PARQUET
 
 
-def unpacked(path: Path, shown: str) -> tuple[bytes, Clock]:
-    """What a file or standard input holds, without gzip, and the clock of reading it."""
+def unpacked(path: Path, shown: str) -> tuple[bytes, Budget]:
+    """What a file or standard input holds, without gzip, and the budget of reading it."""
     content = _taken() if str(path) == "-" else contents(path, BYTES, "a table")
-    clock = Clock(shown, len(content))
-    return (_gunzip(content, clock) if content.startswith(GZIP) else content), clock
+    budget = Budget(shown, len(content))
+    return (_gunzip(content, budget) if content.startswith(GZIP) else content), budget
 
 
 @cache
@@ -107,19 +111,19 @@ def _taken() -> bytes:
     return content
 
 
-def _gunzip(content: bytes, clock: Clock) -> bytes:
+def _gunzip(content: bytes, budget: Budget) -> bytes:
     out = io.BytesIO()
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
             while part := file.read(PIECE):
-                clock.check()
+                budget.check()
                 if out.write(part) and out.tell() > HELD:
                     raise ValueError(
-                        f"{clock.shown} must hold at most {HELD} bytes, but it holds more: unpack "
+                        f"{budget.shown} must hold at most {HELD} bytes, but it holds more: unpack "
                         "it"
                     )
     except (OSError, EOFError, zlib.error) as wrong:
-        raise ValueError(f"{clock.shown} must be a whole gzip file, but it is damaged") from wrong
+        raise ValueError(f"{budget.shown} must be a whole gzip file, but it is damaged") from wrong
     return out.getvalue()
 
 

@@ -16,7 +16,7 @@ import pyarrow.compute
 from whorl._check import plain
 from whorl.ground import source
 from whorl.ground.foreign import Foreign
-from whorl.ground.source import COLUMNS, LABEL, NAME, NUMBERS, PARQUET, ROWS, TableError
+from whorl.ground.source import COLUMNS, LABEL, NAME, PARQUET, ROWS, TableError
 from whorl.ground.text import UNNAMED, Text
 
 NUMERIC = ("double", "float", "halffloat", "int", "uint")
@@ -149,7 +149,7 @@ class Table:
             for piece in self._form.pieces(*inside):
                 rows = first + np.arange(len(next(iter(piece.values()))))
                 first += len(rows)
-                _within(first, len(parts))
+                self._within(first, len(parts))
                 whole = {n: self._numbers(piece[self._inside[n]], n, rows) for n in numbers}
                 there = self._there(whole, rows)
                 for name in labels:
@@ -163,6 +163,15 @@ class Table:
             raise TableError("every column must be readable, but one is not") from problem
         self.rows = np.concatenate([np.zeros(0, dtype=int), *kept])
         return {name: np.concatenate([np.zeros(0), *parts.pop(name)]) for name in [*parts]}
+
+    def _within(self, rows: int, width: int) -> None:
+        assert self._form is not None
+        most = self._form.budget.numbers
+        if rows > ROWS or rows * width > most:
+            raise TableError(
+                f"the table must have at most {ROWS} rows and {most} values in the columns that "
+                "are read, as its size allows, but it has more"
+            )
 
     def _check_types(self, numbers: Sequence[str], labels: Sequence[str]) -> None:
         if not isinstance(self._form, Foreign):
@@ -204,21 +213,15 @@ class Table:
 def _opened(path: Path, shown: str) -> Form:
     """A file in the reader of its kind, which its first bytes tell."""
     if source.is_parquet(path):
-        return Foreign("parquet", path, source.Clock(shown, path.stat().st_size))
-    content, clock = source.unpacked(path, shown)
+        return Foreign("parquet", path, source.Budget(shown, path.stat().st_size))
+    content, budget = source.unpacked(path, shown)
     start = content[: source.PIECE].lstrip(source.BOM_UTF8 + b" \t\r\n")[:4]
     for sign, kind in ((PARQUET, "parquet"), (b"PK\x03\x04", "npz"), (b"{", "json")):
         if start.startswith(sign):
-            return Foreign(kind, content, clock)
-    return Text(content, clock)
-
-
-def _within(rows: int, width: int) -> None:
-    if rows > ROWS or rows * width > NUMBERS:
-        raise TableError(
-            f"the table must have at most {ROWS} rows and {NUMBERS} values in the columns that "
-            "are read, but it has more"
-        )
+            if kind == "json" and content.count(b"\n") > ROWS:
+                raise TableError(f"the table must have at most {ROWS} rows, but it has more")
+            return Foreign(kind, content, budget)
+    return Text(content, budget)
 
 
 def _labels(column: pa.Array, name: str) -> np.ndarray:

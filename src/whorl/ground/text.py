@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import pyarrow as pa
 import pyarrow.csv
 
-from whorl.ground.source import LONGEST, Clock, TableError, plain
+from whorl.ground.source import LONGEST, Budget, TableError, plain
 
 UNNAMED = "unnamed"  # what a column without a name is called, with its number
 BLOCK = 4 << 20  # bytes in one batch
@@ -22,8 +22,9 @@ MISSING = ("", "NA", "N/A", "nan", "NaN", "NAN", "null", "None", "-")  # a value
 class Text:
     """A table as text: a line of names, and a line for every row."""
 
-    def __init__(self, content: bytes, clock: Clock) -> None:
-        self._content, self._clock = plain(content), clock
+    def __init__(self, content: bytes, budget: Budget) -> None:
+        self.budget: Budget = budget
+        self._content = plain(content)
         start = re.search(rb"\S", self._content)
         if start is None:
             raise TableError(
@@ -124,7 +125,7 @@ class Text:
         file.seek(self._first)
         for number in itertools.count(self._header + 1):
             if number % 4096 == 0:
-                self._clock.check()
+                self.budget.check()
             line = file.readline(LONGEST)
             if not line:
                 return

@@ -235,7 +235,9 @@ class Run(Result):
     steps: Float[Array, "*made"] | None  # the size of every update, where they were kept
     schedule: Order
     driving: int = eqx.field(static=True)  # residuals behind each update: 1, or all samples
-    made: Count  # updates made before the end, or before it stopped
+    made: (
+        Any  # updates made before the end, or before it stopped; one number per learner of a stack
+    )
     stalled: Any = False  # whether it stopped because it no longer moved
 
     @property
@@ -349,7 +351,7 @@ def learn(
         The system at its end, with losses and steps.
 
     Raises:
-        ValueError: Where the data do not fit the system, or `rule` is no rule.
+        ValueError: Where the data do not fit the system, or `rule` is not a `Rule`.
 
     Examples:
         >>> run = wh.learn(net, x, y, rule=wh.exponentiated_gradient(), scale=0.2, epochs=2, seed=0)
@@ -422,9 +424,11 @@ def whole(
     """
     window = jnp.asarray(1 if full_batch else inputs.shape[0])
     none = jnp.zeros(order.shape, dtype=inputs.dtype)
-    bounds = (jnp.asarray(number, dtype=jnp.int32) for number in (0, len(order)))
+    begin_at, end_at = (jnp.asarray(number, dtype=jnp.int32) for number in (0, len(order)))
     carry = (begin(system, key), (none, none) if record else None)
-    final, kept = _run(rule, inputs, targets, carry, scale, order, *bounds, full_batch, window)
+    final, kept = _run(
+        rule, inputs, targets, carry, scale, order, begin_at, end_at, full_batch, window
+    )
     stalled = jnp.zeros((), bool) if final.pace is None else final.pace.stalled(window)
     begun, ended = (mean_loss(one, inputs, targets) for one in (system, final.system))
     return final, begun, ended, _ended(system, kept, final.number, ended), stalled

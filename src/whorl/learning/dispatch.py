@@ -1,4 +1,4 @@
-"""Which kernel does the work of a policy on a stack of networks.
+"""Choose the kernel for a policy on a stack of networks.
 
 Three can: `lanes` for networks of width three with full support, unit rates and the leaky law,
 `layers` for every other stack of layered networks under a policy, gate and spectral law of this
@@ -76,7 +76,7 @@ class LayerKind:
     outputs: int
     noise: float  # relative round-off of the response, below which a mode is zero
     skew: tuple[tuple[float, ...], ...] | None  # None where the law brings its own
-    law: Any  # what of it is no array
+    law: Any  # its static part, without arrays
 
     def __call__(self, shared: Any, own: Any, numbers: Array) -> layers.Rule:
         """The rule of a block of lanes."""

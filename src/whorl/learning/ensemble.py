@@ -82,7 +82,7 @@ def stacked(layers: Float[np.ndarray, "pairs depth width width"]) -> Network:
 
 
 def train_many(
-    nets: System,
+    nets: Any,
     inputs: Numbers,
     targets: Numbers,
     *,
@@ -150,7 +150,7 @@ def train_many(
 
 
 def prepared(
-    nets: System, policy: Policy, data: tuple[np.ndarray, ...], record: bool
+    nets: Any, policy: Policy, data: tuple[np.ndarray, ...], record: bool
 ) -> tuple[Callable[..., Any], tuple] | None:
     """The kernel for this work and what it is called with, if there is one.
 
@@ -183,7 +183,7 @@ def device_chunk(nets: Network, policy: Policy) -> int:
 
 
 def _unheard(_share: float) -> None:
-    """Nobody asked for progress."""
+    """Ignore progress that was not asked for."""
 
 
 def _checked_chunk(chunk: int | None) -> int | None:

@@ -1,6 +1,4 @@
-r"""Foresight.
-
-Policies that judge a step by where the native learner would end if it went on from there.
+r"""Policies that judge a step by where the native learner would end if it went on from there.
 
 A turn changes the states that are visited next, so its worth shows only later. Both policies here
 look ahead along the schedule: they let the native learner go on for `horizon` updates from where a
@@ -99,10 +97,13 @@ class Rollout(Policy):
 
         def end(step: Array, amount: Array) -> Array:
             moved = view.system.stepped(view.combined(view.turn * amount), step)
-            data = view.inputs, view.targets
-            ahead = lambda at, now: native_step(self, *now, *data, order[at])  # noqa: E731
+            x, y = view.inputs, view.targets
+
+            def ahead(at: Array, now: tuple[System, Pace | None]) -> tuple[System, Pace | None]:
+                return native_step(self, now[0], now[1], x, y, order[at])
+
             end, _ = jax.lax.fori_loop(view.number + 1, last, ahead, (moved, view.pace))
-            return mean_loss(end, *data)
+            return mean_loss(end, x, y)
 
         losses = jax.vmap(end)(*self.options(view))
         return jnp.where(jnp.isfinite(losses), losses, jnp.inf)

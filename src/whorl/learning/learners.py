@@ -109,7 +109,7 @@ def learn_many(
         steps,
         order,
         driving,
-        jnp.asarray(final.number),
+        np.asarray(final.number),
         stalled,
     )
 

@@ -1,4 +1,4 @@
-r"""The pace of a learner: how fast it has moved its outputs, and whether it still moves.
+r"""The pace of a learner: the rate at which it moves its outputs.
 
 The step of the envelope is a time, so what bounds it must be a rate. Where all parameters are
 columns, scores are pure numbers and the rate is 1. Elsewhere it is measured (`measured`), and other

@@ -1,4 +1,4 @@
-"""What every run of learners ends with: one family of names for one, two or many of them.
+"""Results of runs, with the same names for one, two or many learners.
 
 | name | `Run`, one learner | `Pair`, a coupled pair | `Ensemble`, many pairs |
 |---|---|---|---|
@@ -67,7 +67,7 @@ class Result(Shown, eqx.Module):
 
 
 class Info(Shown, eqx.Module):
-    """What a reader wants to know of every update of a coupled pair, or of many pairs.
+    """The record of every update of a coupled pair, or of many pairs.
 
     Attributes:
         terms: The four terms of the ledger.

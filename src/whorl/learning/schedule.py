@@ -1,7 +1,4 @@
-"""Who is shown when, and which way to turn.
-
-Sample orders and turn schedules, from seeds or as given.
-"""
+"""Schedules: the sample of each update and the sense of each turn, from seeds or as given."""
 
 from typing import Any
 

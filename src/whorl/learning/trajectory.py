@@ -215,8 +215,10 @@ def update(
         own_loss - before,
         native_loss - native_before,
     )
-    steps = ((view.pace, choice.step), (other.pace, native_step))
-    paces = tuple(None if pace is None else pace.stepped(step) for pace, step in steps)
+    paces = (
+        None if view.pace is None else view.pace.stepped(choice.step),
+        None if other.pace is None else other.pace.stepped(native_step),
+    )
     running = state.running & ~jnp.asarray(_stalled(paces, inputs.shape[0]))
     after = PairState(taken, native, (taken_loss, native_loss), state.number + 1, running, paces)
     opposite_loss = jnp.where(turn > 0, minus_loss, plus_loss)
@@ -297,8 +299,8 @@ def _advanced(
 
     def body(number: Array, carry: tuple) -> tuple:
         state, sums, lost, infos, frames = carry
-        now = (one[number] for one in plan)
-        state, info = update(policy, inputs, targets, state, *now, plan)
+        sample, turn = plan[0][number], plan[1][number]
+        state, info = update(policy, inputs, targets, state, sample, turn, plan)
         sums, lost = added(sums, lost, info.terms)
         if infos is not None:
             infos = jax.tree.map(lambda rows, row: rows.at[number].set(row), infos, info)

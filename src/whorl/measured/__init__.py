@@ -30,6 +30,7 @@ from whorl.measured.reading import read as read
 from whorl.measured.template import balanced as balanced
 from whorl.measured.template import template as template
 from whorl.measured.template import write_template as write_template
+from whorl.measured.words import Said as Said
 
 
 def certify(

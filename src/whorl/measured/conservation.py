@@ -1,4 +1,4 @@
-r"""Was mass conserved in the data?
+r"""Is mass conserved in the data?
 
 Outputs are conserved when their sum follows nothing: it is constant up to round-off, up to the
 digits that were written, or up to noise that is clearly smaller than what the outputs do. Tables
@@ -6,7 +6,7 @@ and series share this definition.
 
 In a table the velocities of a sample's outputs should sum to zero. What they sum to instead is
 noise, or it is a leak: something that follows what was applied, $\mathbf{1}^\mathsf{T}y = c\cdot x$.
-If there is no leak, the sum is as likely to be positive as negative in every unit, and random signs
+Without a leak, the sum is as likely to be positive as negative in every unit, so random signs
 give an exact test of $c = 0$. In a series (`dependence`) a leak follows the sample before.
 """
 
@@ -18,7 +18,7 @@ from whorl.measured.moments import Moments
 
 DRAWS = 999
 EXACT = 1e-9  # a sum below this share of the velocities is round-off
-WRITTEN = 1e-3  # below this one it may be the digits that a file was written with, and is no leak
+WRITTEN = 1e-3  # a smaller sum may come from the digits of the file
 BLURRED = 0.3  # sums this large beside the velocities tell nothing about conservation
 
 

@@ -1,4 +1,4 @@
-r"""Which states of a series move by themselves, and which equations tie the others to them.
+r"""Independent states of a series, and equations between the others.
 
 States that obey $w\cdot y = c$ have no velocity along $w$. Conserved outputs, which sum to a
 constant, are the usual case; a redundant sensor is another. A loop exists in the remaining
@@ -9,7 +9,7 @@ coordinates. Leaving out a column instead would change the metric.
 they were written with can tell. The resolution of a column is the lattice that its values lie on,
 or six digits of its scatter.
 
-*Noise.* Along $w$ no sample foretells anything of the next one. For the sum of the outputs that is
+*Noise.* Along $w$ no sample predicts anything of the next one. For the sum of the outputs that is
 the definition of conservation that tables use too (`conservation`); other directions are found by
 Bartlett's test of the smallest canonical correlations between a sample and the next.
 """
@@ -26,7 +26,7 @@ from whorl.measured.conservation import BLURRED, Mass
 
 FLAT = 1e-12  # a column that varies by less than this share of its size is constant
 DIGITS = 6e-6  # resolution of a column, as a share of its scatter, where its values show none
-FORETOLD = 0.01  # p-value of "no sample foretells the next" from which on nothing is foretold
+PREDICTED = 0.01  # p-value of "no sample predicts the next" from which on nothing is predicted
 SURE = 0.001  # the same for the sum of the outputs, which is expected to be constant
 DIVISORS = 10  # of the smallest difference of two values, which may be several digits
 
@@ -81,7 +81,7 @@ class Span:
         return any(one.conserved for one in self.equations)
 
     def reduced(self, state: Float[np.ndarray, "rows n"]) -> Float[np.ndarray, "rows r"]:
-        """Coordinates along the directions; the states themselves where there is no equation."""
+        """Coordinates along the directions; the states themselves without equations."""
         return state @ self.basis if self.equations else state
 
     def lifted(self, place: Float[np.ndarray, "r"]) -> Float[np.ndarray, "n"]:
@@ -93,7 +93,7 @@ def span(now: Float[np.ndarray, "steps n"], after: Float[np.ndarray, "steps n"])
     """Find the equations between states, from all samples and those that follow them.
 
     Raises:
-        ValueError: Where no sample foretells anything of the next one.
+        ValueError: Where no sample predicts anything of the next one.
     """
     middle, many = now.mean(axis=0), now.shape[1]
     scale = now.std(axis=0)
@@ -107,7 +107,7 @@ def span(now: Float[np.ndarray, "steps n"], after: Float[np.ndarray, "steps n"])
     found[1] /= unit
     basis = _complement(np.concatenate(found), total)
     if basis.shape[1]:
-        found.append(_unforetold(now @ basis, after @ basis).T @ basis.T)
+        found.append(_unpredicted(now @ basis, after @ basis).T @ basis.T)
         basis = _complement(np.concatenate(found), total)
     equations = _equations(np.concatenate(found[1:]), now, np.where(flat, 1.0, scale), total)
     if total:
@@ -116,7 +116,7 @@ def span(now: Float[np.ndarray, "steps n"], after: Float[np.ndarray, "steps n"])
 
 
 def resolution(values: Float[np.ndarray, "rows"]) -> float:
-    """The lattice that all values lie on, such as 1e-4 for four decimals; 0 where there is none."""
+    """The lattice that all values lie on, such as 1e-4 for four decimals; 0 without one."""
     places = np.unique(values)
     gaps = np.diff(places)
     gaps = gaps[gaps > 8 * np.finfo(float).eps * np.abs(values).max(initial=0.0)]
@@ -162,7 +162,7 @@ def _conserved(now: np.ndarray, after: np.ndarray, unit: np.ndarray) -> bool:
     return Mass(share, 0.0, float(stats.f.sf(told, many, free)), written).conserved(SURE)
 
 
-def _unforetold(
+def _unpredicted(
     now: Float[np.ndarray, "steps r"], after: Float[np.ndarray, "steps r"]
 ) -> Float[np.ndarray, "r k"]:
     """Directions in which a sample is noise: nothing of the sample before is left in it.
@@ -179,10 +179,10 @@ def _unforetold(
     logs = np.log1p(-(np.minimum(shared, 1 - 1e-15) ** 2))
     rest = -(count - size - 1.5) * np.cumsum(logs[::-1])[::-1]
     chance = stats.chi2.sf(rest, np.arange(size, 0, -1) ** 2)
-    told = int(np.argmax(chance > FORETOLD)) if (chance > FORETOLD).any() else size
+    told = int(np.argmax(chance > PREDICTED)) if (chance > PREDICTED).any() else size
     if told == 0:
         raise ValueError(
-            "a sample must foretell something of the next one, but all that is seen may be noise: "
+            "a sample must predict something of the next one, but all that is seen may be noise: "
             "sample more often, or with less noise"
         )
     # The same directions by the samples before and by those after: on average.

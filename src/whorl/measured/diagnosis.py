@@ -1,4 +1,4 @@
-r"""Where does a skew part come from: from the device, or from what is applied at its boundary?
+r"""Does a skew part come from the device or from its boundary?
 
 *Potentials recorded.* Then $\mathcal{R} = K\mathcal{B}$ with both factors measured. The response
 $K$ is tested like a loop. Its parts $K = K_+ + K_-$ split the skew part of the loop exactly: what

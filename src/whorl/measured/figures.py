@@ -1,4 +1,4 @@
-"""Pictures of one measured loop, from a table or from series.
+"""Figures of one measured loop, from a table or from series.
 
 The data, the path of an error, the two parts of the loop, its eigenvalues, and what the fit leaves
 over. Each function draws into axes that it is given, in two colours and one ink, so that the same
@@ -102,14 +102,14 @@ def states(axes: Any, course: Course, unit: str) -> None:
 
 
 def unforeseen(axes: Any, course: Course) -> None:
-    """What no sample before foretold, in units of its scatter, in the order of the samples."""
+    """The residuals of the fit, in units of their scatter, in the order of the samples."""
     thin = max(1, len(course.left) // SHOWN)
     axes.axhline(0, color=INK, linewidth=0.6, alpha=0.5)
     order = np.arange(1, len(course.left) + 1)[::thin]
     look: Any = {"color": STRAIGHT, "alpha": 0.6, "markersize": 6, "markeredgewidth": 0}
     axes.plot(order, course.left[::thin], ".", **look)
     axes.set_xlabel("step" if thin == 1 else f"step (every {thin}th shown)")
-    axes.set_ylabel("seen less foretold, per scatter")
+    axes.set_ylabel("residual over scatter")
 
 
 def parts(pair: Any, fit: Estimated, lift: np.ndarray, what: str = "output") -> None:

@@ -66,7 +66,7 @@ class Loop(Shown):
         """The finding on this loop alone; `tried` is the number of loops that were looked at."""
         if self.turning is None or sidak(self.p, tried) > alpha:
             return Verdict.RECIPROCAL
-        if self.order.suspect:  # what the order of the rows may have made is nobody's turn
+        if self.order.suspect:  # the order of the rows may explain the skew part
             return Verdict.BORDERLINE
         if sidak(self.turning.real, tried) <= alpha:
             return Verdict.TURNS

@@ -1,7 +1,7 @@
-"""Time series from a file or from arrays to a verdict in words.
+"""Verdicts on time series from files or arrays.
 
 A table of series has a column `time` and columns `state_1 ...` (or `output_1 ...`), one line per
-sample. `run` tells runs apart; without it a run ends where time goes back. `phase` names the task
+sample. `run` labels runs; without it a run ends where time goes back. `phase` names the task
 that is on: each phase has a loop and an operating point of its own. A gap of more than three usual
 steps ends a stretch, and nothing is assumed across it.
 """
@@ -16,8 +16,7 @@ import numpy as np
 
 from whorl import _check
 from whorl._show import Shown
-from whorl.ground.source import TableError
-from whorl.ground.tables import Table
+from whorl.ground.tables import Table, TableError
 from whorl.measured import series, words
 from whorl.measured.bootstrap import Interval, Intervals, intervals
 from whorl.measured.layout import called
@@ -266,7 +265,7 @@ def read_series(
             (int(match[1]), name) for name in table.names if (match := STATE.fullmatch(name))
         )
         if "time" not in table.names:
-            raise TableError("the table must have a column time, but there is none", row=None)
+            raise TableError("the table must have a column time, but it has none", row=None)
         if [number for number, _ in columns] != list(range(1, len(columns) + 1)) or not columns:
             there = ", ".join(name for name in table.names[:6])
             raise TableError(
@@ -402,15 +401,17 @@ def reason(history: History) -> str:
         if phase.verdict == Verdict.CANNOT_TELL:
             said.append(_driven(history, phase))
             continue
-        who = f"In phase {phase.name}, that" if phase.name else "That"
+        who = f"In phase {phase.name}, reciprocity" if phase.name else "Reciprocity"
         rejected = "is rejected" if phase.p <= history.alpha else "is not rejected"
         second = {
-            Verdict.TURNS: f" So is that its modes decay straight: p = {phase.turning.real:.2g}.",
-            Verdict.GRADIENT: f" So is that a mode turns: p = {phase.turning.complex:.2g}.",
+            Verdict.TURNS: f" Real eigenvalues are rejected (p = {phase.turning.real:.2g}).",
+            Verdict.GRADIENT: (
+                f" Complex eigenvalues are rejected (p = {phase.turning.complex:.2g})."
+            ),
             Verdict.BORDERLINE: " Its modes meet within the noise.",
             Verdict.INCONCLUSIVE: f" But {words.powerful(phase.power, 0)}." if phase.power else "",
         }.get(phase.verdict, "")
-        said.append(f"{who} it is reciprocal {rejected}: p = {phase.p:.2g}.{second}")
+        said.append(f"{who} {rejected} (p = {phase.p:.2g}).{second}")
     if history.areas:
         said.append(f"The area is {_areas(history)}.")
     return " ".join(said)
@@ -491,7 +492,7 @@ def notes(history: History, phase: Phase) -> list[str]:
     if history.dropped and phase is history.phases[0]:
         said.append(words.lacking(history.dropped))
     return said + [
-        f"{name} is seen (p = {p:.2g}): one linear loop is not the whole story"
+        f"{name} is seen (p = {p:.2g}): one linear loop does not fit these data"
         for name, p in phase.effects.items()
         if p <= history.alpha / len(phase.effects)
     ]

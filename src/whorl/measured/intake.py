@@ -1,4 +1,4 @@
-r"""Reading measurements: rows of numbers in, one checked record per loop out, in zero-sum coordinates.
+r"""Read measurements: rows of numbers become one checked record per loop.
 
 Rows that carry several samples at once (`(rows, samples, outputs)`) tell about one joint loop over
 all of them. Rows that carry one sample each tell about one loop per sample, and the loops are
@@ -216,8 +216,8 @@ class Intake:
                 share = fit(record.moments, self.drives[0]).skewness
         except (ValueError, np.linalg.LinAlgError):
             return ""
-        known = f": as they are the skew part would be {share:.2g} of the loop, and nobody knows "
-        return known + "how well" if np.isfinite(share) else ""
+        known = f": the skew part would be {share:.2g} of the loop, with an unknown error"
+        return known if np.isfinite(share) else ""
 
     def _check_size(self, record: Record) -> None:
         """Squares of squares must be numbers that a double can hold.

@@ -1,4 +1,4 @@
-"""What the columns of a table mean.
+"""The meaning of the columns of a table.
 
 Wide form, one line per measurement: `residual_1 ... residual_m`, `velocity_1 ... velocity_m`. Where
 several samples are driven and read at the same time, `residual_1_1` is sample 1, output 1, and so
@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from whorl.ground.source import TableError
+from whorl.ground.tables import TableError
 
 DRIVES = ("residual", "potential")
 ANSWERS = ("velocity", "change")
@@ -78,7 +78,7 @@ def layout(names: Sequence[str]) -> Layout:
         ):
             there = role if missing[0] in grids[drives[0]] else drives[0]
             raise TableError(
-                f"the table must have a column {_name(there, missing[0])}, but there is none",
+                f"the table must have a column {_name(there, missing[0])}, but it has none",
                 row=None,
             )
     roles = {"velocity": _ordered(grids[answer])} | {role: _ordered(grids[role]) for role in drives}
@@ -121,11 +121,11 @@ def _chosen(present: set[str], suffix: str) -> tuple[list[str], str]:
     )
     if not drives:
         raise TableError(
-            f"the table must have a column residual{suffix} or potential{suffix}, but there is none"
+            f"the table must have a column residual{suffix} or potential{suffix}, but it has none"
         )
     if not answers:
         raise TableError(
-            f"the table must have a column velocity{suffix} or change{suffix}, but there is none"
+            f"the table must have a column velocity{suffix} or change{suffix}, but it has none"
         )
     if len(answers) == 2:
         raise TableError("the table must have velocities or changes, but it has both")

@@ -7,7 +7,7 @@ with S diagonal, or, where the state is a part of what is measured (`dependence`
 diagonal matrix that falls on it. Over a gap $\Delta$ the state is taken by $\Phi = e^{-R\Delta}$ and gains the
 covariance $\int_0^\Delta e^{-Rt}Qe^{-R^\mathsf{T}t}\,\mathrm{d}t$, both from the eigenvectors of R,
 so that uneven gaps cost no more than even ones. Kalman's filter goes through each stretch and hands
-out the innovations: what each sample adds to what all samples before it foretold. The first sample
+out the innovations: what each sample adds to what all samples before it predicted. The first sample
 of a stretch starts it, with nothing known of the state before. A relaxation is the case Q = 0, in
 which this is least squares; a stationary run has both.
 
@@ -31,7 +31,7 @@ MOST = 200  # steps of the optimiser
 CLOSE = 1e-4  # of the top, in the logarithm of the likelihood: far below what noise decides
 FAINT = 1e-2  # information on the logarithm of any noise: it is known to a factor of e^10
 LOGS = (-14.0, 6.0)  # of the sizes of noise
-NEVER = 1e30  # minus the log density where there is none
+NEVER = 1e30  # minus the log density of an impossible loop
 UNLIKELY = (
     "the samples must follow one linear loop, but no loop is likely for them: sample more often, or "
     "with less noise"
@@ -191,7 +191,7 @@ def fitted(given: Paths, starts: Sequence[np.ndarray]) -> Fitted:
 
 
 def _unlikely(numbers: np.ndarray, given: Paths) -> float:
-    """Minus the log density; NEVER where there is none."""
+    """Minus the log density; NEVER for an impossible loop."""
     try:
         model = unpacked(numbers[None], given.state.shape[2])
         return float(np.nan_to_num(-log_density(model, given)[0], nan=NEVER))

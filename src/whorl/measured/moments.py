@@ -1,4 +1,4 @@
-r"""What is kept of the measurements: sums of products, unit by unit.
+r"""Weighted sums of products of the measurements, per unit.
 
 A row is one measurement: what was applied, $x$, and how the outputs moved, $y$, in zero-sum
 coordinates. Everything that follows, from the estimate to the test, needs only $\sum
@@ -135,9 +135,8 @@ class Collector:
             return Record(kept, shown, repeats, by_repeat)
         rows, weights, runs, blur = (np.concatenate(kind) for kind in zip(*self._kept, strict=True))
         first = np.unique(runs, return_index=True)[1] if by_repeat else np.arange(len(rows))
-        with np.errstate(
-            over="ignore", invalid="ignore"
-        ):  # whoever takes the record looks at its size
+        # The caller checks the size of the record.
+        with np.errstate(over="ignore", invalid="ignore"):
             products = weights[:, None, None] * rows[:, :, None] * rows[:, None, :]
             own = np.arange(self.width)[next(iter(self.parts.values()))]
             products[:, own, own] -= (weights * blur)[:, None]

@@ -1,4 +1,4 @@
-r"""What could pass for a loop and is none: an offset, a memory of the row before, a drift.
+r"""Data that resemble a loop but are not: an offset, a memory of the row before, a drift.
 
 *Seen.* Each is a regressor beside what was applied. Its coefficients are tested with random signs
 of the units, after a fit without it.
@@ -35,7 +35,7 @@ TESTED = {
 class Order:
     """What else than a loop is seen, and what else could explain its skew part."""
 
-    p: Mapping[str, float]  # of "there is none", for every effect that can be tested
+    p: Mapping[str, float]  # of the hypothesis "no effect", for every effect that can be tested
     memory: float  # share of the row before that would explain the skew part; infinite where none
     drift: float  # drift over one repeat, relative to the velocities, that would explain it
 

@@ -27,8 +27,8 @@ SPIRAL = (
     "of size one decays to the cross. The solid line is the fitted loop, thin lines are replicates."
 )
 PARTS = (
-    "Rows move, columns drive. Orange raises, blue lowers, on one scale; what stands in the right "
-    "matrix is not symmetric."
+    "Columns drive rows. Orange raises, blue lowers, on one scale. The left matrix is symmetric, the "
+    "right one is the skew part."
 )
 EIGENVALUES = (
     "To the right: faster decay. Off the line: rotation. Ellipses hold 95 of 100 replicates."
@@ -38,17 +38,17 @@ Found = Finding | History
 PHASES = 4  # that have pictures
 EACH = 4  # pictures on a sheet of paper
 FOOT = (
-    "Method: weighted least squares on the zero-sum directions, with an offset; that the loop is "
-    "symmetric is tested with random signs of independent units, that its eigenvalues are real by "
-    "the distance of their discriminants from zero; intervals have the level of the tests. It "
-    "assumes that what was applied is known and that the loop did not change meanwhile."
+    "Method: weighted least squares on the zero-sum directions, with an offset. Symmetry is tested "
+    "with random signs of independent units, real eigenvalues by the distance of their "
+    "discriminants from zero. Intervals have the level of the tests. Assumptions: the applied "
+    "residuals are known, and the loop did not change during the measurement."
 )
 FOOT_SERIES = (
     "Method: the most likely linear loop with noise in the state and in its measurement, at the "
-    "times of the samples; that it is symmetric is tested with random signs of neighbouring steps, "
-    "that its eigenvalues are real by the distance of their discriminants from zero; intervals "
-    "have the level of the tests. It assumes that the loop did not change meanwhile, and that nothing "
-    "but white noise drives the states."
+    "times of the samples. Symmetry is tested with random signs of neighbouring steps, real "
+    "eigenvalues by the distance of their discriminants from zero. Intervals have the level of the "
+    "tests. Assumptions: the loop did not change during the series, and only white noise drives the "
+    "states."
 )
 
 
@@ -153,8 +153,8 @@ def _panels(finding: Found) -> list[Panel]:
             lambda axes: figures.eigenvalues(axes, loop.intervals, finding.time_unit),
         ),
         (
-            "What the fit leaves over",
-            "Drift or a pattern here means that one linear loop is not the whole story.",
+            "Residuals of the fit",
+            "Drift or a pattern here contradicts one linear loop.",
             (1, 1),
             lambda axes: figures.leftovers(axes, loop, samples, outputs),
         ),
@@ -192,8 +192,8 @@ def _phase(found: History, phase: history.Phase) -> list[Panel]:
             lambda axes: figures.eigenvalues(axes, phase.intervals, unit),
         ),
         (
-            f"{named}what nobody could foretell" if named else "What nobody could foretell",
-            "Drift or a pattern here means that one linear loop is not the whole story.",
+            f"{named}residuals of the fit" if named else "Residuals of the fit",
+            "Drift or a pattern here contradicts one linear loop.",
             (1, 1),
             lambda axes: figures.unforeseen(axes, course),
         ),

@@ -1,6 +1,6 @@
 r"""Does a periodic signal drive the states?
 
-A loop with white noise leaves over white noise. A periodic drive that nobody recorded leaves a line
+A loop with white noise leaves over white noise. An unrecorded periodic drive leaves a line
 in the spectrum, and a linear loop without a drive can only turn to follow it: a reciprocal learner
 then seems to turn. The test is Fisher's, of the largest line: the power of what is left over, summed
 over runs and states, at the frequencies of the longest run, each against its neighbours on that side
@@ -30,7 +30,7 @@ FINE = 4  # points per usual step
 class Line:
     """The largest line in the spectrum of what a fit leaves over."""
 
-    p: float  # that there is none
+    p: float  # of the hypothesis "no line"
     period: float
 
     @property

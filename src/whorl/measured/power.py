@@ -4,7 +4,7 @@ Experiments are drawn as the test draws them, with random signs of the enlarged 
 skew part of a given size is added to every unit. The power is the share of them whose statistic
 exceeds what the noise alone reaches in one case of twenty. If the whole series of measurements is
 run $k$ times, what the skew part adds is $\sqrt{k}$ times as large against the same noise. The turn
-is drawn in all directions, because nobody knows in which plane it will be.
+is drawn in all directions, because its plane is unknown.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from whorl.measured.flips import scores, shapes, studentised, without
 DRAWS = 800
 LITTLE = 0.5  # a chance below this, of seeing what was asked for, is little power
 WIDE = 10  # directions from which on the power is that of equal noise
-MOST = 1e6  # times; nobody repeats a series more often
+MOST = 1e6  # times; more repeats are not practical
 
 
 @dataclass(frozen=True)

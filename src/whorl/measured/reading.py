@@ -9,8 +9,7 @@ import numpy as np
 
 from whorl import _check
 from whorl.fields import Field
-from whorl.ground.source import TableError
-from whorl.ground.tables import Table, some
+from whorl.ground.tables import Table, TableError, some
 from whorl.measured.intake import Intake, Measurements, Rows
 from whorl.measured.layout import BLUR, DRIVES, Layout, called, layout
 

@@ -35,7 +35,7 @@ from whorl.measured.turning import Turning
 from whorl.spectrum import Dynamics
 from whorl.verdict import Verdict
 
-UNITS = 64  # groups of neighbouring steps whose noise is told apart
+UNITS = 64  # groups of neighbouring steps whose noise is estimated separately
 LEAST = 18  # steps
 EVEN = 1e-3  # steps this much alike, relative to their median, are called even
 ROUND_OFF = 1e-7  # of a loop whose slopes are differences
@@ -94,7 +94,7 @@ class Course(Estimated):
     drive: Matrix  # Q, what noise adds to the covariance of the state per unit time
     driven: Stack  # what every unit's noise has added to Q
     noise: Float[np.ndarray, "m"]  # standard deviation of the noise of every measured column
-    left: Float[np.ndarray, "steps n"]  # what nobody could foretell, in units of its scatter
+    left: Float[np.ndarray, "steps n"]  # residuals of the fit, in units of their scatter
     steps: Steps
     free: float  # degrees of freedom of the scatter
     brought: Float[np.ndarray, "units nn nn"]  # the share of the information on the loop

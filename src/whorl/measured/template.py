@@ -1,4 +1,4 @@
-"""A table to fill in: what to apply, in which order, and where to write what was seen.
+"""Templates for measurements: the residuals to apply in a balanced order.
 
 Each residual raises or lowers one output against all others. A repeat begins with a centre point,
 where nothing is applied, and then applies one residual per output. Two repeats have the same order,

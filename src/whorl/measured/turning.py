@@ -45,7 +45,7 @@ PAIRS = 66  # tried one by one; beyond, only neighbours
 
 @dataclass(frozen=True)
 class Pair:
-    """Two complex eigenvalues, and where they lie beside the cone in units of their scatter."""
+    """Two complex eigenvalues, and their place beside the cone in units of their scatter."""
 
     value: np.complex128  # the eigenvalue above the real line
     place: Float[np.ndarray, "3"]
@@ -232,8 +232,8 @@ def from_cone(
     It is the cone where the rate is zero. Coordinates are along its axes.
     """
     inside = float(np.sum(bent * place**2)) < -(rate**2)
-    # The closest point is y / (1 + mu bent), with mu where the sum has that value. Of what is
-    # divided by, the part along the axis that vanishes first is told exactly: it may be tiny.
+    # The closest point is y / (1 + mu bent), with mu where the sum has that value. The divisor
+    # may be tiny along the axis where it vanishes first, so that axis is treated exactly.
     ratio = bent / bent[-1 if inside else 0]
     place = np.where(place == 0, 1e-20 * np.abs(place).max(), place)
     low, high = 0.0, 1.0

@@ -1,4 +1,4 @@
-"""The verdict in plain words for people, and as plain numbers for machines."""
+"""The verdict as text and as plain numbers."""
 
 from __future__ import annotations
 
@@ -22,15 +22,23 @@ BETTER: dict[str | None, str] = {
     "adjoint": "a mismatched adjoint explains the loop better",
     None: "a boundary term and a mismatched adjoint explain the loop about equally well",
 }
-WILD = 25.0  # a value this many times farther from the middle than half of all deserves a word
+WILD = 25.0  # a value this many times farther from the middle than half of all gets a note
 MOST = 4  # notes on one screen
-ILL = 30.0  # a weakest direction this many times weaker than the strongest deserves a word
+ILL = 30.0  # a weakest direction this many times weaker than the strongest gets a note
 WIDE = 2.0  # scatter this many times the stated uncertainty, or its inverse, too
 
 
 @dataclass(frozen=True)
 class Said:
-    """What is said of a finding, in text, on a page, in a notebook and in JSON alike."""
+    """The words of a finding, the same in text, on a page, in a notebook and in JSON.
+
+    Examples:
+        >>> from whorl import measured
+        >>> residuals = np.tile(0.1 * (np.eye(3) - 1 / 3), (12, 1))
+        >>> velocities = residuals + 0.001 * np.random.default_rng(0).standard_normal((36, 3))
+        >>> sorted(measured.certify(residuals, velocities).said.to_dict())
+        ['details', 'headline', 'notes', 'reason']
+    """
 
     headline: str
     reason: str
@@ -107,14 +115,13 @@ def reason(finding: Finding) -> str:
         )
     if finding.p <= finding.alpha:
         rejected = (
-            f"That it is reciprocal is rejected: p = {finding.p:.2g}, below the limit"
-            f" {finding.alpha:g}."
+            f"Reciprocity is rejected (p = {finding.p:.2g}, below the limit {finding.alpha:g})."
         )
         return f"{rejected} {_spectrum(finding)}"
     reach = finding.leading.power
     if finding.verdict == Verdict.INCONCLUSIVE and reach is not None:
         settle = powerful(reach, finding.leading.record.repeats)
-        return f"That it is reciprocal is not rejected (p = {finding.p:.2g}), but {settle}."
+        return f"Reciprocity is not rejected (p = {finding.p:.2g}), but {settle}."
     seen = (
         f" A skew part of {reach.visible:.2g} of the loop would have been seen in four cases of "
         "five."
@@ -122,8 +129,8 @@ def reason(finding: Finding) -> str:
         else ""
     )
     return (
-        f"That it is reciprocal is not rejected: p = {finding.p:.2g}, above the limit"
-        f" {finding.alpha:g}.{seen}"
+        f"Reciprocity is not rejected (p = {finding.p:.2g}, above the limit {finding.alpha:g})."
+        f"{seen}"
     )
 
 
@@ -140,9 +147,9 @@ def _spectrum(finding: Finding) -> str:
         )
     assert loop.turning is not None
     if finding.verdict == Verdict.TURNS:
-        return f"So is that its modes decay straight: p = {loop.turning.real:.2g}."
+        return f"Real eigenvalues are rejected (p = {loop.turning.real:.2g})."
     if finding.verdict == Verdict.GRADIENT:
-        return f"So is that a mode turns: p = {loop.turning.complex:.2g}."
+        return f"Complex eigenvalues are rejected (p = {loop.turning.complex:.2g})."
     return (
         "Its modes meet within the noise: "
         f"p = {loop.turning.real:.2g} for real, {loop.turning.complex:.2g} for complex eigenvalues."

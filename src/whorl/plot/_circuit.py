@@ -30,7 +30,7 @@ def circuit(
 ) -> Drawn:
     r"""Draw a circuit, with its sources on the left and its outputs on the right.
 
-    Lines are as wide as the conductance of their edge, and broken where the edge is no resistor.
+    Lines are as wide as the conductance of their edge, and broken if the edge is not a resistor.
     Nodes that are driven, read or grounded have a mark of their own.
 
     Args:

@@ -32,7 +32,7 @@ def learning_curve(results: Result | Mapping[str, Result], *, ax: "Axes | None" 
         The axes that were given, or the new figure.
 
     Raises:
-        ValueError: Where something is no result, or kept no losses.
+        ValueError: If an argument is not a result, or has no losses.
 
     Examples:
         >>> run = wh.learn(net, x, y, rule=wh.exponentiated_gradient(), scale=0.2, epochs=2, seed=0)

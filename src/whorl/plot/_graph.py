@@ -33,7 +33,7 @@ def graph(system: Graph, inputs: Numbers, *, sample: int = 0, ax: "Axes | None" 
         The axes that were given, or the new figure.
 
     Raises:
-        ValueError: Where `system` is no graph, or there is no such sample.
+        ValueError: If `system` is not a graph, or the sample does not exist.
 
     Examples:
         >>> walk = wh.Graph.random(8, 20, inputs=2, outputs=3, seed=0)

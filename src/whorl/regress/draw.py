@@ -1,4 +1,4 @@
-"""Pictures of a fit: where everything flows, and where every column lies with its interval."""
+"""Figures of a fit: flows, and columns with their intervals."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -157,7 +157,7 @@ def _named(model: FlowRegressor) -> tuple[list[str], list[str]]:
     return came, to
 
 
-# Names come from somebody's file: nothing in them is mathematics.
+# Names come from user files, so a dollar sign in them is not mathematics.
 def _legend(axes: "Axes", names: list[str], **where: Any) -> None:
     shown = axes.legend(frameon=False, fontsize="small", **where).get_texts()
     for text, name in zip(shown, names, strict=True):

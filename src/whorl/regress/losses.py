@@ -1,4 +1,4 @@
-r"""What a one-layer fit minimises, with its first two derivatives.
+r"""The losses of a one-layer fit, with their first two derivatives.
 
 The layer is $P$, of shape `(parts out, parts in)`, with columns on the simplex, and the prediction
 of a row is $q = Px$. Both losses are means over rows with weights $w$ that sum to one:

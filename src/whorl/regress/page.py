@@ -1,4 +1,4 @@
-"""A fit as one page: HTML that needs no network and runs nothing."""
+"""A fit as one HTML page that needs no network and no scripts."""
 
 import base64
 import io

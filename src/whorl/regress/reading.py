@@ -1,4 +1,4 @@
-"""Compositions from people's files: one line per unit, one column per part.
+"""Read compositions from files: one line per unit, one column per part.
 
 Which columns are parts: those that are asked for, or all that hold numbers and are no names of
 lines. Names of lines are columns of text, and columns that are called so (`NAMES`). Two files that
@@ -16,8 +16,7 @@ import numpy as np
 
 from whorl import _check
 from whorl.fields import choice
-from whorl.ground.source import TableError
-from whorl.ground.tables import Table, some, unit_of
+from whorl.ground.tables import Table, TableError, some, unit_of
 from whorl.ground.text import UNNAMED
 from whorl.regress.tables import Named
 
@@ -221,7 +220,7 @@ def _bare(names: list[str]) -> list[str]:
 
 
 def _no_total(lines: Lines, option: str) -> None:
-    """Refuse a column that is the sum of all others: no part, but somebody's total."""
+    """Refuse a column that is the sum of all others, because it is a total and not a part."""
     values = np.nan_to_num(lines.values)
     values = values / np.maximum(np.abs(values).max(axis=1, keepdims=True), 1e-300)
     rest = values.sum(axis=1, keepdims=True) - values
@@ -315,7 +314,7 @@ def _shared(one: Lines, other: Lines) -> tuple[str, str] | tuple[None, None]:
 
 
 def _remarks(counted: tuple[int, int], kept: int) -> list[str]:
-    """What was left out, for whoever reads the fit."""
+    """What was left out, as notes of the fit."""
     lost = [
         f"{all_ - kept} of {all_} lines {when}"
         for all_, when in zip(counted, WHEN, strict=True)

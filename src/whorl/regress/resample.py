@@ -1,4 +1,4 @@
-r"""How far a fit can be trusted: intervals, a test of no effect, and held-back rows.
+r"""Intervals, a test of no effect, and held-back rows for a fit.
 
 Resampled fits share their inputs, so that a thousand of them are one call to `descent`: a bootstrap
 differs in the weights of its rows, a permutation in the order of its targets.
@@ -129,7 +129,7 @@ def bootstrap(
         np.clip(np.minimum(low, twice - high), 0.0, 1.0),
         np.clip(np.maximum(high, twice - low), 0.0, 1.0),
     )
-    # Where the rows say nothing all draws end where the descent began, which is no knowledge.
+    # If the rows determine nothing, all draws end where the descent began: any share is possible.
     known = determined(inputs) & (labels.max() > 0)
     low, high = np.where(known, low, 0.0), np.where(known, high, 1.0)
     model.intervals_ = Intervals(low, high, share, draws, unsettled)

@@ -1,4 +1,4 @@
-"""Tables of others: the names they bring, and tables of the same kind to give back."""
+"""Names and types of pandas and polars tables."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""A fit in words."""
+"""A fit as text."""
 
 from typing import Any
 
@@ -111,10 +111,10 @@ def summary(model: Any) -> str:
     )
     if model.loss == "kl":
         deviance, null = (2 * model.weight_ * value for value in (model.loss_, model.null_loss_))
-        lines.append(f"deviance {deviance:.6g} of {null:.6g} without X: {explained:.1%} explained")
+        lines.append(f"deviance {deviance:.6g} (null model {null:.6g}): {explained:.1%} explained")
     else:
         lines.append(
-            f"mean loss {model.loss_:.6g} of {model.null_loss_:.6g} without X: {explained:.1%}"
+            f"mean loss {model.loss_:.6g} (null model {model.null_loss_:.6g}): {explained:.1%}"
             " explained"
         )
     if np.isfinite(model.gap_):

@@ -47,7 +47,7 @@ def sources(kind: str, texts: frozenset[str] = frozenset()) -> dict[str, str]:
     found = {}
     for module, name in reach.parts:
         source = reach.module(module)
-        if source is not None and source.parts[name]:
+        if source is not None and source.parts.get(name, name):
             path = _key(module, packages)
             found[f"{path}::{name}" if name else path] = meaning(source, name)
     file = _root(kinds.place(kind)) / "spec.toml"

@@ -30,7 +30,7 @@ class Module:
 
     Attributes:
         parts: The statements that make each name. The empty name has those that run on import.
-        imports: What imports at its top bind.
+        imports: What imports outside of its functions and classes bind.
         needs: Every module that these name, each with the member that is taken from it.
         hooks: Decorators that are methods, such as `@laws.register("leaky")`: their dotted name,
             their first argument or the name of the definition, and the definition.
@@ -74,9 +74,13 @@ class Uses:
 
 @cache
 def meaning(module: Module, name: str) -> str:
-    """The hash of the statements that make a name, and of the imports that they use."""
-    statements = module.parts[name]
+    """The hash of the statements that make a name, and of the imports that they use.
+
+    A name that an import makes has no statements, and is that import.
+    """
+    statements = module.parts.get(name, [])
     words = {node.id for one in statements for node in ast.walk(one) if isinstance(node, ast.Name)}
+    words |= {name} if not statements else set()
     taken = [[word, *module.imports[word]] for word in sorted(words & module.imports.keys())]
     text = json.dumps([taken, shape(statements)], separators=(",", ":"))
     return sha256(text.encode()).hexdigest()
@@ -85,7 +89,7 @@ def meaning(module: Module, name: str) -> str:
 @cache
 def uses(module: Module, name: str, without: frozenset[ast.expr]) -> Uses:
     """What the statements that make a name use, without some decorators."""
-    found = [_used(one, module, without) for one in module.parts[name]]
+    found = [_used(one, module, without) for one in module.parts.get(name, [])]
     return Uses(*(set().union(*(one[side] for one in found)) for side in range(5)))
 
 
@@ -97,11 +101,10 @@ def parsed(source: str, package: str) -> Module:
     for statement in body:
         for name in made(statement):
             module.parts.setdefault(name, []).append(statement)
-        if isinstance(statement, ast.Import | ast.ImportFrom):
-            module.imports.update(_bound(statement, package))
         if not made(statement) and not _silent(statement):
-            inner = (_imported(node, package) for node in _seen(statement))
-            module.needs.extend(one for some in inner for one in some)
+            for node in _seen(statement):
+                module.imports.update(_bound(node, package))
+                module.needs.extend(_imported(node, package))
     for statement in body:
         _attach(statement, module)
     for statements in module.parts.values():

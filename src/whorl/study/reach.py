@@ -36,6 +36,7 @@ class Reach:
         self._entries: list[tuple[Place, str, Place]] = []
         self._waiting: list[Place] = []
         self._heard: set[str] = set()
+        self._whole: set[str] = set()
         self.parts: set[Place] = set()
 
     def begin(self, name: str, part: str) -> None:
@@ -80,34 +81,47 @@ class Reach:
         own = found is not None and found.imports.get(member) != (name, member)
         return found is not None and (member in found.parts or (own and member in found.imports))
 
-    def home(self, name: str, chain: Chain) -> tuple[str, Chain] | None:
+    def home(
+        self, name: str, chain: Chain, passed: list[Place] | None = None
+    ) -> tuple[str, Chain] | None:
         """Where a dotted name of a module is defined, and the attributes that are left of it.
 
-        A module by itself is answered with nothing left.
+        A module by itself is answered with nothing left. The imports that the name goes through are
+        added to `passed`.
         """
         found = self.module(name)
         if not chain:
             return None if found is None else (name, ())
         head, rest = chain[0], chain[1:]
         if found is None:  # not ours, or a package without a file
-            return self.home(f"{name}.{head}", rest)
+            return self.home(f"{name}.{head}", rest, passed)
         if head in found.parts:
             return name, chain
         if self._has(name, head):
             base, member = found.imports[head]
-            return self.home(base, (member, *rest) if member else rest)
+            (passed if passed is not None else []).append((name, head))
+            return self.home(base, (member, *rest) if member else rest, passed)
         inner = f"{name}.{head}"
-        return self.home(inner, rest) if self._find(inner) else None
+        return self.home(inner, rest, passed) if self._find(inner) else None
 
     def follow(self, name: str, chain: Chain) -> None:
         """Count what a dotted name of a module stands for."""
-        at = self.home(name, chain)
+        passed: list[Place] = []
+        at = self.home(name, chain, passed)
+        # What other modules hand on counts; the own import is in the fingerprint already.
+        self.parts.update(place for place in passed if place[0] != name)
         if at is None:
             return
         where, rest = at
         found = self.module(where)
-        for one in rest[:1] or (found.parts if found else ()):  # a module that is handed on: all
-            self._part(where, one)
+        if rest:
+            self._part(where, rest[0])
+        elif (
+            found is not None and where not in self._whole
+        ):  # a module that is handed on: all of it
+            self._whole.add(where)
+            for one in (*found.parts, *found.imports):
+                self.follow(where, (one,)) if one else self._part(where, one)
 
     def _part(self, name: str, part: str) -> None:
         if self.module(name) is not None and (name, part) not in self.parts:

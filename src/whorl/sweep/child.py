@@ -1,4 +1,4 @@
-"""One more process, so that a compiled call which does not come back can be ended.
+"""Run compiled calls in a child process that can be killed.
 
 Python cannot interrupt a running XLA program. Where a sweep has a time limit, every worker
 therefore hands its calls to a child over a pipe and kills it when the time is up. The first call of
@@ -136,7 +136,7 @@ def _send(pipe: IO[bytes], message: Any) -> None:
 
 
 def main() -> None:
-    """Answer until nobody asks."""
+    """Answer requests until the connection closes."""
     import jax
 
     jax.config.update("jax_enable_x64", True)

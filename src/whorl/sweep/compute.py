@@ -1,4 +1,4 @@
-"""Some cases, from their parameters to their rows, through `train_many`.
+"""Compute cases of a sweep through `train_many`.
 
 A row does not depend on the rows beside it: every compiled call has the design's chunk of pairs,
 filled up where cases are missing, and numbers that differ from case to case are handed over pair by

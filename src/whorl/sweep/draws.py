@@ -1,5 +1,4 @@
-"""Random numbers of a sweep, from streams that are keyed by what they are for and by a block of 64
-draws.
+"""Random numbers of a sweep, from streams keyed by purpose and by block of 64 draws.
 
 A block is always drawn whole, so that a draw is the same in every shard, on every worker and in
 every longer sweep; and it is drawn at once, because a generator for each case would take longer

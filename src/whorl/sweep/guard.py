@@ -1,4 +1,4 @@
-"""Cases that go wrong: found, named and left behind, so that the others are not disturbed.
+"""Isolate failing cases, so that the others are computed unchanged.
 
 A call that runs out of memory is made again with half as many cases, and the rest goes on at that
 size. A call that fails for any other reason is halved until the case at fault stands alone; its row

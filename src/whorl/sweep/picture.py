@@ -1,4 +1,4 @@
-"""A first picture of a sweep: the mean gap over whatever was swept."""
+"""A first figure of a sweep: the mean gap over the swept parameters."""
 
 import io
 from pathlib import Path

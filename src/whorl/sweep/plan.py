@@ -1,4 +1,4 @@
-"""Which cases there are, in which files they go, and about what they cost.
+"""The cases of a sweep, their files, and their estimated cost.
 
 Nothing is listed: every case is found by arithmetic.
 

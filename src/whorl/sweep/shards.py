@@ -253,7 +253,7 @@ def _set_aside(path: Path, why: str) -> None:
 
 
 def check_design(path: Path, design: Sweep) -> None:
-    """Refuse a shard of another design, and what is no shard."""
+    """Refuse a shard of another design, and a file that is not a shard."""
     try:
         found = (
             (pq.read_schema(path).metadata or {})
@@ -270,5 +270,5 @@ def check_design(path: Path, design: Sweep) -> None:
 
 
 def lost(plan: Plan, shard: Shard, reason: str) -> pa.Table:
-    """The table of a shard that nobody could compute: every case of it with the reason."""
+    """The table of a shard that failed: all its cases, with the reason."""
     return table(plan.design, plan.of(shard), failed(shard.count, reason))

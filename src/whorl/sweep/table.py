@@ -1,4 +1,4 @@
-"""All shards as one table, lazily: what a query does not ask for is never read."""
+"""All shards as one lazy table."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

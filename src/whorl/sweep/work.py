@@ -1,4 +1,4 @@
-"""What a worker does, whichever engine it belongs to: one shard, from its number to its file."""
+"""The work of one worker: from the number of a shard to its file."""
 
 import importlib
 import time
@@ -92,7 +92,7 @@ class Work:
         )
 
     def kept(self, left: set[int]) -> Iterator[Report]:
-        """Shards that are in the store although nobody was told."""
+        """Reports of shards that are in the store but were not reported."""
         plan = planned(self.text)
         for number, path in shards.Store(Path(self.folder)).sound(plan, left).items():
             yield Report(number, *shards.reported(path, plan.design), 0.0)

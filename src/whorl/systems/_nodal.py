@@ -1,4 +1,4 @@
-r"""Nodal equations of a linear circuit, solved as fast as its conductances allow.
+r"""Solve the nodal equations of a linear circuit accurately and fast.
 
 The matrix is $A = \mathrm{diag}(d) - W$: what flows between free nodes is $W \ge 0$, and $d$ is
 all that leaves a node, to free and to held nodes. A Cholesky factor costs little but subtracts on

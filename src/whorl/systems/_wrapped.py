@@ -1,4 +1,4 @@
-"""A system around another: the same parameters on the same geometries, seen or used differently."""
+"""A system around another, with the same parameters on the same geometries."""
 
 from typing import Any, TypeVar
 

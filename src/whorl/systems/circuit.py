@@ -614,7 +614,7 @@ def _relaxed(circuit: Circuit, held: Float[Array, "samples held"], fed: States) 
         near = optx.root_find(unbalanced, finder, start[free], max_steps=STEPS, throw=False).value
         exact = optx.FixedPointIteration(rtol=fine, atol=fine)
         near = jax.lax.stop_gradient(jnp.where(jnp.isfinite(near), near, start[free]))
-        # What does not settle is no number: compiled programs go on, and the caller refuses it.
+        # A state that does not settle is NaN. The compiled program goes on; the caller refuses it.
         found = optx.fixed_point(tangent, exact, near, max_steps=STEPS, throw=False)
         whole = start.at[free].set(found.value)
         rising = jnp.all(circuit._small(circuit._drops(whole[None, :])) >= 0)
@@ -646,8 +646,8 @@ def _laplace_solve(
     size = len(circuit.free)
     places = np.full(circuit.nodes, size)  # held nodes stand behind the last free one
     places[list(circuit.free)] = np.arange(size)
-    ends = (jnp.asarray(places)[end] for end in circuit._ends)
-    nodal = _nodal.Circuit(*ends, conductances, size)
+    first, second = (jnp.asarray(places)[end] for end in circuit._ends)
+    nodal = _nodal.Circuit(first, second, conductances, size)
     fixed = nodal._replace(conductances=jax.lax.stop_gradient(conductances))
     if size <= FULL:
         solve = _nodal.solver(fixed, None if size <= DENSE else COARSE)
@@ -662,8 +662,8 @@ def _sparse(circuit: _nodal.Circuit) -> Law:
     """Solve by SciPy's sparse LU, on the host and in double precision."""
 
     def solve(first: Any, second: Any, known: Any, right: Any) -> np.ndarray:
-        ends = map(np.asarray, (first, second))
-        found = _factors(circuit.free, *ends, np.asarray(known, dtype=float))
+        values = np.asarray(known, dtype=float)
+        found = _factors(circuit.free, np.asarray(first), np.asarray(second), values)
         if found is None:
             return np.full_like(right, np.nan)
         return found.solve(np.asarray(right, dtype=float)).astype(right.dtype)

@@ -141,8 +141,8 @@ class Graph(System):
     `nodes`. `solver` is "dense", "direct" or "krylov"; left out, it is the one that suits.
 
     Raises:
-        ValueError: Where a node has no outgoing edge and is no sink, a sink cannot be reached from
-            a source, a closed loop has no exit, or shares do not sum to one.
+        ValueError: Where a node other than a sink has no outgoing edge, a sink cannot be reached
+            from a source, a closed loop has no exit, or shares do not sum to one.
 
     Examples:
         >>> walk = wh.Graph(
@@ -335,15 +335,13 @@ class Graph(System):
 
     def trace(self, inputs: Flows) -> Trace:
         """Inputs, what the solver keeps, the flow that passes each splitting node, and outputs."""
-        kept = self._kept()
-        fed = jnp.zeros((inputs.shape[0], self.wiring.splitting), dtype=self.dtype)
-        passed = self._onward(kept, fed.at[:, self.wiring.sources].set(inputs))
+        kept, passed, outputs = _passed(self, inputs)
         if _check.known(passed) and not np.isfinite(passed).all():
             raise ValueError(
                 "shares must lead out of every loop often enough for eight digits by solver "
                 f"{self.solver!r}, but they do not: take solver='dense', which keeps all of them"
             )
-        return inputs, kept, passed, self._delivered(self.splits, passed)[1]
+        return inputs, kept, passed, outputs
 
     def sample(self, trace: Trace, number: Array) -> Trace:
         inputs, kept, passed, outputs = trace
@@ -364,7 +362,7 @@ class Graph(System):
     def back(self, trace: Trace, potential: Fields) -> tuple[Split, ...]:
         """The slope of every share: the flow times the difference of potential it bridges."""
         # Not what the trace keeps: that is of the way forward, and another graph may lead back.
-        return self._slopes(self._kept(), trace[2], potential)
+        return self._slopes(_factors(self), trace[2], potential)
 
     def scores(self, trace: Trace, potential: Fields) -> tuple[Split, ...]:
         return self.scores_of(self._slopes(trace[1], trace[2], potential))
@@ -490,6 +488,23 @@ class Graph(System):
         # The residual is summed over edges, so that refinement restores what the factors lost.
         rest = side - (self._risen(found) if back else self._lost(found))
         return found + kept.solved(rest.T, back).T
+
+
+# Compiled here, because most who ask for a state do not compile by themselves, and a loop that is
+# not compiled in a program is compiled anew at every call.
+@eqx.filter_jit
+def _passed(graph: Graph, inputs: Flows) -> tuple[Kept, Flows, Fields]:
+    """What the solver keeps, the flow that passes each splitting node, and outputs."""
+    kept = graph._kept()
+    fed = jnp.zeros((inputs.shape[0], graph.wiring.splitting), dtype=graph.dtype)
+    passed = graph._onward(kept, fed.at[:, graph.wiring.sources].set(inputs))
+    return kept, passed, graph._delivered(graph.splits, passed)[1]
+
+
+@eqx.filter_jit
+def _factors(graph: Graph) -> Kept:
+    """What all solves at one state share."""
+    return graph._kept()
 
 
 def _flat(blocks: Blocks) -> Float[Array, "_places"]:

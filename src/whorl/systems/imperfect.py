@@ -1,4 +1,4 @@
-r"""A system as it is built: ways that do not match, noise, and parameters that do not move freely.
+r"""Imperfect devices: mismatched ways back, noise, and restricted parameters.
 
 Six things go wrong with devices, and each is given by its size; what is left out is perfect.
 

@@ -54,7 +54,7 @@ class Network(System):
 
     `layers` go from input to output, each of shape `(out, in)`. `rates` is one number, one number per
     layer, or one array `(in,)` per layer (one number per column). Entries outside `support` (one
-    boolean array per layer; everything, if left out) are zero for ever.
+    boolean array per layer; everything, if left out) stay zero.
 
     Examples:
         >>> net = wh.Network([[[0.7, 0.2], [0.3, 0.8]]])

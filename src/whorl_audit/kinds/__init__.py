@@ -78,7 +78,7 @@ def own() -> dict[str, EntryPoint]:
 
 @cache
 def installed() -> dict[str, EntryPoint]:
-    """Where all kinds are, by their names.
+    """Where all kinds are, in the order of their names.
 
     Raises:
         UnreadableError: If two have the same name.
@@ -91,7 +91,7 @@ def installed() -> dict[str, EntryPoint]:
                 f"{found[entry.name].value} and by {entry.value}; rename or uninstall one of them"
             )
         found[entry.name] = entry
-    return found
+    return dict(sorted(found.items()))
 
 
 def find(name: str) -> Kind:

@@ -207,7 +207,7 @@ def statistics(tables: Tables, p: Parameters) -> dict[str, Expected]:
     table, resampled = tables["configurations"], tables["draws"]
     share, pairs = shares(table, p), ordered_pairs(table, p["families"])
     area, between = {}, {}
-    if all(side.sum() > 0 for side in pairs[1:]):  # without one of the classes there is no curve
+    if all(side.sum() > 0 for side in pairs[1:]):  # a curve needs both classes
         area = {"auc": auc(np.ones((1, p["families"])), *pairs)[0]}
         between = interval("auc", resampled["auc"])
     for name in share:

@@ -57,10 +57,10 @@ def get(name: str) -> Kind[Any, Any]:
         >>> from whorl.study import kinds
         >>> kinds.get("threshold").alone
         True
-        >>> kinds.get("spectral")
+        >>> kinds.get("spectral")  # doctest: +ELLIPSIS
         Traceback (most recent call last):
             ...
-        ValueError: kind must be one of structural, threshold, horizon, budgets, foresight, rules, but it is 'spectral'
+        ValueError: kind must be one of structural, threshold, horizon, ..., but it is 'spectral'
     """
     package = place(name)
     rule = f"kind {name} must be a package with a Kind of this name as KIND"
