@@ -103,7 +103,7 @@ def _figure(study: Path, **shape: bool) -> tuple[Figure, str, dict[str, str], st
     figure = one.draw(tables, **options, **shape)
     if words := stamp_of(verdict):
         style.stamp(figure, words)
-    return figure, kind, hashes, str(verdict.get("title", kind))
+    return figure, named, hashes, str(verdict.get("title", named))
 
 
 def drawn_concept() -> dict[str, bytes]:
