@@ -403,7 +403,7 @@ def test_the_marks_on_a_program_change_no_value():
         ),
         (
             {"nets": wh.Network.random((3, 3), seed=0)},
-            r"nets must be a stack of networks, made by stack\(\[...\]\)",
+            r"systems must be a stack, made by stack\(\[...\]\), but the blocks have the shapes",
         ),
     ],
 )
@@ -417,10 +417,10 @@ def test_a_bad_ensemble_is_refused_in_one_sentence(change, message):
 @pytest.mark.parametrize(
     ("nets", "message"),
     [
-        ([], "nets must hold at least one network, but it is empty"),
+        ([], "systems must hold at least one system, but it is empty"),
         (
             [wh.Network.random((3, 3), seed=0), wh.Network.random((3, 4), seed=0)],
-            r"nets must share the widths \(3, 3\) .* network 1 has \(3, 4\)",
+            r"systems must share one structure, but system 1 has a block of shape \(4, 3\)",
         ),
     ],
 )

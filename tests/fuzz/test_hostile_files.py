@@ -37,13 +37,18 @@ for path in sys.argv[1:]:
 """
 
 
-@pytest.fixture(scope="module")
-def told(tmp_path_factory):
-    """What the library says of every file: sentences, seconds and memory."""
-    folder = tmp_path_factory.mktemp("hostile")
-    paths = [folder / str(number) for number in range(len(hostile.FILES))]
-    for path, made in zip(paths, hostile.FILES.values(), strict=True):
-        path.write_bytes(made())
+# Those that unpack to far more than they are take seconds each.
+PACKED = ("empty lines", "nothing but empty lines", "many rows", "comments")
+PACKED += ("many lines of JSON", "almost as many lines of JSON", "a new name in every line")
+PACKED += ("one long list", "a huge archive", "a wide archive", "a long archive")
+PACKED += ("Parquet that repeats a number", "Parquet that repeats a text", "gzip in gzip")
+
+
+def heard(folder, names):
+    """What the library says of files: sentences, seconds and memory."""
+    paths = [folder / str(number) for number in range(len(names))]
+    for path, name in zip(paths, names, strict=True):
+        path.write_bytes(hostile.FILES[name]())
         assert path.stat().st_size < 1_000_000
     answer = subprocess.run(
         [sys.executable, "-c", READ, *map(str, paths)], capture_output=True, text=True, check=False
@@ -51,19 +56,41 @@ def told(tmp_path_factory):
     assert answer.returncode == 0, answer.stderr[-2000:]
     assert answer.stderr == ""
     found = [json.loads(line) for line in answer.stdout.splitlines()]
-    return dict(zip(hostile.FILES, zip(paths, found, strict=True), strict=True))
+    return dict(zip(names, zip(paths, found, strict=True), strict=True))
 
 
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize("name", hostile.FILES)
-def test_a_hostile_file_is_refused_in_one_sentence_within_seconds(name, told):
-    path, (sentences, seconds, memory) = told[name]
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    names = [name for name in hostile.FILES if name not in PACKED]
+    return heard(tmp_path_factory.mktemp("hostile"), names)
+
+
+@pytest.fixture(scope="module")
+def told_of_packed(tmp_path_factory):
+    return heard(tmp_path_factory.mktemp("packed"), PACKED)
+
+
+def is_refused(path, answer):
+    sentences, seconds, memory = answer
     assert any(sentences)
     for said in filter(None, sentences):
         assert str(path) in said
         sentence(said)
     assert seconds < 2 * SECONDS  # of two readings
     assert memory < MEMORY
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", PACKED)
+def test_a_packed_file_is_refused_in_one_sentence_within_seconds(name, told_of_packed):
+    is_refused(*told_of_packed[name])
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", [name for name in hostile.FILES if name not in PACKED])
+def test_a_hostile_file_is_refused_in_one_sentence_within_seconds(name, told):
+    is_refused(*told[name])
 
 
 def test_a_file_that_aborts_arrow_does_not_end_the_command(tmp_path):

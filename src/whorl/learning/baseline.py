@@ -44,7 +44,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from whorl import _check, _progress
-from whorl._check import Count, Numbers, Order
+from whorl._check import Numbers, Order
 from whorl._show import Valued, plural
 from whorl.feedback import BOUNDARY, Law
 from whorl.geometry import Faces
@@ -477,8 +477,8 @@ def _run(
     carry: tuple[LearnerState, tuple[Array, Array] | None],
     scale: Array,
     order: Array,
-    first: Count,
-    last: Count,
+    first: Any,
+    last: Any,
     full_batch: bool,
     window: Array,
 ) -> tuple[LearnerState, tuple[Array, Array] | None]:

@@ -7,6 +7,7 @@ bit of a result depends on how many systems share a chunk or how many threads th
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import equinox as eqx
@@ -130,16 +131,16 @@ def checked_rows(name: str, given: Numbers, count: int) -> np.ndarray:
 def _unstacked(systems: System) -> tuple[System, int]:
     """The first system of a stack, and how many there are."""
     sizes = {jnp.shape(leaf)[:1] for leaf in jax.tree.leaves(systems) if eqx.is_array(leaf)}
-    count = next(iter(sizes)) if len(sizes) == 1 else ()
-    if isinstance(systems, Network) and any(layer.ndim != 3 for layer in systems.layers):
-        count = ()
-    if not count:
-        shapes = [part.shape for part in systems.blocks]
-        raise ValueError(
-            "systems must be a stack, made by stack([...]), but the blocks have the shapes "
-            f"{shapes}"
-        )
-    return first(systems), count[0]
+    if len(sizes) == 1 and () not in sizes:
+        with suppress(Exception):  # whatever a system makes of arrays that lost an axis of its own
+            one = first(systems)
+            like = jax.ShapeDtypeStruct((1, one.sizes[0]), one.dtype)
+            if jax.eval_shape(one.outputs, like).shape == (1, one.sizes[1]):
+                return one, sizes.pop()[0]
+    shapes = [part.shape for part in systems.blocks]
+    raise ValueError(
+        f"systems must be a stack, made by stack([...]), but the blocks have the shapes {shapes}"
+    )
 
 
 def mapped(one: Callable[..., Any], side_by_side: bool) -> Callable[..., Any]:
