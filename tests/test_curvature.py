@@ -272,8 +272,8 @@ def test_an_overflow_is_refused_rather_than_returned():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"selected": 1}, r"selected must be a whole number from 0 to 0, but it is 1"),
-        ({"selected": -1}, r"selected must be a whole number from 0 to 0, but it is -1"),
+        ({"selected": 1}, r"selected must be 0, but it is 1"),
+        ({"selected": -1}, r"selected must be 0, but it is -1"),
         (
             {"inputs": np.ones((1, 2)) / 2},
             r"inputs must have shape \(samples, 1\) .*, but its shape is \(1, 2\)",

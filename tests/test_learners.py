@@ -1,5 +1,6 @@
 """Stacks of any system: the same bits as one learner alone, and every way to get one wrong."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -132,3 +133,77 @@ def test_what_is_no_stack_and_data_that_do_not_fit_are_refused():
         wh.learn_many(wh.stack(CIRCUITS), x, y, **given | {"scale": jnp.ones(3)})
     with pytest.raises(ValueError, match="systems must be a stack, made by stack"):
         wh.learn_many(CIRCUITS[0], x, y, **given)
+
+
+class Noisy(wh.Rule):
+    """The gradient with noise of its own at every update, weaker with time."""
+
+    number: jax.Array | None = None
+    key: jax.Array | None = None
+    draws = True
+
+    def during(self, number, key):
+        return Noisy(number, key)
+
+    def scores(self, system, inputs, residual):
+        weaker = 1 + self.number.astype(residual.dtype)
+        noise = jax.random.normal(self.key, residual.shape) / weaker
+        return wh.response(system, inputs).scores(residual + noise)
+
+
+def test_a_rule_receives_the_number_of_the_update_and_a_key_of_its_own():
+    system, order = CIRCUITS[0], ORDER[0]
+    (x,), (y,) = data(system, 1)
+    given = {"rule": Noisy(), "scale": 0.1, "schedule": order}
+    run = wh.learn(system, x, y, key=3, **given)
+    seen = []
+    state = system
+    for number, sample in enumerate(order):
+        key = jax.random.fold_in(jax.random.PRNGKey(3), number)
+        error = y[sample][None] - wh.predict(state, x[sample][None])
+        seen.append(Noisy(jnp.asarray(number), key).scores(state, x[sample][None], error))
+        state = wh.learn(system, x, y, key=3, **given | {"schedule": order[: number + 1]}).system
+    assert np.array_equal(state.conductances, run.system.conductances)
+    # The first update moves along the score of the first key: logarithms change in its proportion.
+    first = wh.learn(system, x, y, key=3, **given | {"schedule": order[:1]}).system
+    moved = jnp.log(first.conductances / system.conductances)
+    np.testing.assert_allclose(
+        moved / jnp.abs(moved).max(), seen[0][0] / jnp.abs(seen[0][0]).max(), atol=1e-9
+    )
+    again = wh.learn(system, x, y, key=jax.random.key(3), **given)
+    assert np.array_equal(again.system.conductances, run.system.conductances)
+    other = wh.learn(system, x, y, key=4, **given)
+    assert not np.array_equal(other.system.conductances, run.system.conductances)
+
+
+def test_each_of_many_learners_draws_by_its_own_key():
+    x, y = data(CIRCUITS[0], 5)
+    given = {"rule": Noisy(), "scale": 0.1}
+    many = wh.learn_many(wh.stack(CIRCUITS), x, y, schedule=ORDER, key=3, chunk=2, **given)
+    for k, circuit in enumerate(CIRCUITS):
+        key = jax.random.fold_in(jax.random.key(3), k)
+        alone = wh.learn(circuit, x[k], y[k], schedule=ORDER[k], key=key, **given)
+        assert np.array_equal(many.system.conductances[k], alone.system.conductances)
+
+
+def test_a_rule_that_draws_is_probed_at_one_update():
+    system, (x, *_) = CIRCUITS[0], data(CIRCUITS[0], 1)[0]
+    loop = wh.closed_loop(system, x[:1], Noisy(), number=2, key=3)
+    plain = wh.closed_loop(wh.response(system, x[:1]), wh.direct())
+    np.testing.assert_allclose(loop.reduced, plain.reduced, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, y: wh.learn(CIRCUITS[0], x[0], y[0], rule=Noisy(), scale=0.1, schedule=[0]),
+        lambda x, y: wh.learn_many(
+            wh.stack(CIRCUITS), x, y, rule=Noisy(), scale=0.1, schedule=ORDER
+        ),
+        lambda x, y: wh.closed_loop(CIRCUITS[0], x[0][:1], Noisy()),
+    ],
+)
+def test_a_rule_that_draws_asks_for_a_key(call):
+    sentence = "^key must be given where the rule Noisy draws, as a whole number or a key of jax"
+    with pytest.raises(ValueError, match=sentence):
+        call(*data(CIRCUITS[0], 5))

@@ -6,9 +6,9 @@ import whorl as wh
 from explorer.states import reopened
 from whorl import sweep
 from whorl.explorer.state import State, from_query
-from whorl.registry import EVERYWHERE, Number, Registry
+from whorl.registry import EVERYWHERE, Field, Registry
 
-KNEE = Number("knee", 0.5, 0.1, 2.0, argument="bend", label="Knee")
+KNEE = Field("knee", 0.5, 0.1, 2.0, argument="bend", label="Knee")
 
 
 @pytest.fixture
@@ -60,6 +60,14 @@ def test_a_cell_that_is_run_again_registers_again(shapes):
     assert [entry.label for entry in shapes] == ["other"]
 
 
+def test_a_class_is_registered_under_its_own_name_in_lower_case(shapes):
+    @shapes.register()
+    class FlatLine:
+        """A line."""
+
+    assert shapes.get("flat_line").factory is FlatLine
+
+
 def test_a_registry_prints_as_a_table(shapes):
     head, row = str(shapes).splitlines()
     assert head.split() == ["name", "parameters", "by", "name", "in", "what", "it", "is"]
@@ -90,10 +98,13 @@ def test_a_registry_prints_as_a_table(shapes):
             "parameters of soft_one must be knee, but 'heel' was given",
         ),
         (
-            lambda r: Number("knee", 3.0, 0.1, 2.0),
+            lambda r: Field("knee", 3.0, 0.1, 2.0),
             "the default of knee must be a number from 0.1 to 2, but it is 3.0",
         ),
-        (lambda r: Number("a b", 1, 0, 2), "the name of a parameter must be lower-case letters,"),
+        (
+            lambda r: r.register("x", parameters=(Field("a b", 1, 0, 2),))(abs),
+            "the name of a parameter must be lower-case letters,",
+        ),
     ],
 )
 @pytest.mark.usefixtures("as_users_call_it")
@@ -123,7 +134,7 @@ def test_a_design_has_the_parameters_of_the_laws_it_names(with_law):
 
 
 def test_a_number_that_is_compiled_by_itself_decides_the_shape(with_law):
-    with_law("soft", Number("knee", 0.5, 0.1, 2.0, per_pair=False))
+    with_law("soft", Field("knee", 0.5, 0.1, 2.0, per_pair=False))
     made = design('law.law = "soft"\nlaw.knee = [0.5, 1]')
     assert [shape["knee"] for shape in made.shapes] == [0.5, 1.0]
     assert "knee" not in made.free
@@ -131,7 +142,7 @@ def test_a_number_that_is_compiled_by_itself_decides_the_shape(with_law):
 
 @pytest.mark.parametrize("name", ["depth", "gap", "scale"])
 def test_a_parameter_that_a_sweep_has_already_is_refused(with_law, name):
-    with_law("odd", Number(name, 0.5, 0.1, 2.0))
+    with_law("odd", Field(name, 0.5, 0.1, 2.0))
     with pytest.raises(ValueError, match=f"must have names of their own in a sweep, but '{name}'"):
         design('law.law = "odd"')
 

@@ -53,6 +53,14 @@ class Mixed(System):
         return sharpened / jnp.sum(sharpened, axis=1, keepdims=True)
 
 
+def test_a_block_of_columns_that_lack_mass_is_refused():
+    sentence = "^columns of shares must sum to 1, but column 1 sums to 0.7$"
+    with pytest.raises(ValueError, match=sentence):
+        Mixed(jnp.array([[0.5, 0.4], [0.3, 0.2], [0.2, 0.1]]), jnp.array([1.0]))
+    with pytest.raises(ValueError, match=r"^gain must be positive, but entry 0 is -1$"):
+        Mixed(jnp.full((3, 2), 1 / 3), jnp.array([-1.0]))
+
+
 def network(widths, samples, seed=0, **options):
     net = wh.Network.random(widths, seed=seed, floor=0.1, **options)
     return net, jnp.asarray(np.random.default_rng(seed).dirichlet(np.ones(widths[0]), samples))

@@ -27,10 +27,9 @@ SHORT = {  # a cell of a table needs no articles
 def parameters(name: str) -> dict[str, str]:
     """The row of every parameter of a kind."""
     kind = kinds.get(name)
-    helps = kind.parameters.helps()
     return {
-        one: f"| `{one}` | {_short(rule[0])} | {helps[one]} |"
-        for one, rule in kind.parameters.rules().items()
+        name: f"| `{name}` | {_short(one.rule)} | {one.help} |"
+        for name, one in kind.parameters.declared().items()
     }
 
 

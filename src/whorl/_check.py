@@ -5,8 +5,9 @@ known; under `jax.jit` and friends only shapes and types are, because a traced v
 yet to be looked at.
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import operator
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -16,9 +17,12 @@ from jax.errors import TracerArrayConversionError
 from jax.typing import ArrayLike
 from jaxtyping import Bool, Int
 
-MOST = 2**63  # beyond what any index can hold
+from whorl.fields import Field
+from whorl.fields import shown as shown
+
 # What may stand where an array is asked for: arrays of JAX and NumPy, numbers, and nested lists.
 Numbers = ArrayLike | Sequence[Any]
+Kind = TypeVar("Kind")
 # Plain values of Python and NumPy, for which JAX's stand where a result was traced. A type checker
 # is told of the plain ones.
 if TYPE_CHECKING:
@@ -49,15 +53,6 @@ def counted(number: Any) -> Count:
     return int(number) if known(number) else number
 
 
-def shown(value: Any) -> str:
-    """A value as it was given, in one line and cut to what fits into a sentence."""
-    try:
-        text = " ".join(repr(value).split())
-    except ValueError:  # Python writes no whole number of more than some thousand digits
-        return "a very long number"
-    return text if len(text) <= 80 else text[:77] + "..."
-
-
 def plain(text: str) -> str:
     """A name from somebody's file.
 
@@ -80,13 +75,16 @@ def array(name: str, value: Numbers, ndim: int, dtype: Any = None) -> jax.Array:
     if result.ndim != ndim:
         raise ValueError(f"{name} must have {ndim} axes, but its shape is {result.shape}")
     if known(result):
-        bad = ~np.isfinite(np.asarray(result))
-        if bad.any():
-            where = tuple(int(i) for i in np.argwhere(bad)[0])
-            raise ValueError(
-                f"{name} must be finite, but {entry(where)} is {np.asarray(result)[where]}"
-            )
+        every(name, "finite", np.asarray(result), np.isfinite)
     return result
+
+
+def every(name: str, rule: str, seen: np.ndarray, good: Callable[[np.ndarray], Any]) -> None:
+    """Refuse an array by the first of its entries that breaks a rule."""
+    bad = ~good(seen)
+    if bad.any():
+        where = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise ValueError(f"{name} must be {rule}, but {entry(where)} is {seen[where]:g}")
 
 
 def numpy(name: str, value: Any) -> np.ndarray:
@@ -109,6 +107,16 @@ def axes(name: str, value: Any) -> int:
         if hasattr(value, "ndim")
         else (numpy(name, value) if known(value) else jnp.asarray(value)).ndim
     )
+
+
+def columns(name: str, seen: np.ndarray) -> None:
+    """Refuse columns, along the first axis, that do not sum to one."""
+    sums = seen.sum(axis=0)
+    off = np.abs(sums - 1) > mass_tolerance(seen.dtype)
+    if off.any():
+        where = tuple(int(i) for i in np.argwhere(off)[0])
+        which = f"column {where[0] if len(where) == 1 else where}" if where else "its column"
+        raise ValueError(f"columns of {name} must sum to 1, but {which} sums to {sums[where]:.15g}")
 
 
 def _floating(name: str, value: Any, dtype: Any) -> jax.Array:
@@ -151,10 +159,8 @@ def entry(index: tuple[int, ...]) -> str:
     return "its value" if not index else f"entry {index[0] if len(index) == 1 else index}"
 
 
-def scalar(
-    name: str, value: ArrayLike, *, above: float | None = None, least: float | None = None
-) -> jax.Array:
-    """A finite real number, optionally `> above` or `>= least`."""
+def scalar(name: str, value: ArrayLike, **ends: float) -> jax.Array:
+    """A finite real number, optionally `> above`, `>= least`, `< below` or `<= most`."""
     if not isinstance(value, jax.Array):
         seen = numpy(name, value)
         if seen.ndim or seen.dtype.kind not in "fiu":
@@ -165,48 +171,55 @@ def scalar(
             value = jnp.asarray(float(seen))
     result = array(name, value, 0)
     if known(result):
-        _within(name, float(result), above, least)
+        _within(name, float(result), **ends)
     return result
 
 
-def _within(name: str, value: float, above: float | None, least: float | None) -> None:
-    if above is not None and not value > above:
-        raise ValueError(f"{name} must be greater than {above:g}, but it is {value:g}")
-    if least is not None and not value >= least:
-        raise ValueError(f"{name} must be at least {least:g}, but it is {value:g}")
+ENDS: dict[str, tuple[str, Callable[[float, float], bool]]] = {
+    "above": ("greater than", operator.gt),
+    "least": ("at least", operator.ge),
+    "below": ("less than", operator.lt),
+    "most": ("at most", operator.le),
+}
 
 
-def number(
-    name: str, value: ArrayLike, *, above: float | None = None, least: float | None = None
-) -> float:
+def _within(name: str, value: float, **ends: float) -> None:
+    for key, end in ends.items():
+        words, good = ENDS[key]
+        if not good(value, end):
+            raise ValueError(f"{name} must be {words} {end:g}, but it is {value:g}")
+
+
+def number(name: str, value: ArrayLike, **ends: float) -> float:
     """A finite real number that decides something in Python, and so cannot be traced."""
     need_known(name, "give it as a constant", value)
     if isinstance(value, float) and np.isfinite(value):  # with all its digits, also in 32-bit JAX
-        _within(name, value, above, least)
+        _within(name, value, **ends)
         return float(value)
-    return float(scalar(name, value, above=above, least=least))
+    return float(scalar(name, value, **ends))
 
 
-def numbers(
-    name: str, value: Numbers, *, above: float | None = None, least: float | None = None
-) -> jax.Array:
+def numbers(name: str, value: Numbers, **ends: float) -> jax.Array:
     """One number as `scalar` takes it, or a row of them, one per pair of an ensemble, each of which
     it would take.
     """
     if axes(name, value) == 0:
-        return scalar(name, value, above=above, least=least)  # pyright: ignore[reportArgumentType]
+        return scalar(name, value, **ends)  # pyright: ignore[reportArgumentType]
     row = array(name, value, 1)
     if row.size == 0:
         raise ValueError(f"{name} must be a number or a row of numbers, but the row is empty")
     if known(row):
-        scalar(name, float(np.min(np.asarray(row))), above=above, least=least)
+        for one in (np.min(np.asarray(row)), np.max(np.asarray(row))):
+            scalar(name, float(one), **ends)
     return row
 
 
-def instance(name: str, value: Any, kind: type) -> None:
-    """An object of the library's own."""
+def instance(name: str, value: Any, kind: type[Kind], rule: str = "") -> Kind:
+    """An object of the library's own; `rule` says which in other words than its class."""
     if not isinstance(value, kind):
-        raise ValueError(f"{name} must be a {kind.__name__}, but it is {shown(value)}")
+        rule = rule or f"a {kind.__name__}"
+        raise ValueError(f"{name} must be {rule}, but it is {shown(value)}")
+    return value
 
 
 def listed(name: str, value: Any) -> list[Any]:
@@ -223,26 +236,26 @@ def listed(name: str, value: Any) -> list[Any]:
 
 def count(name: str, value: Any, least: int = 1) -> int:
     """A whole number of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(
-            f"{name} must be a whole number of at least {least}, but it is {shown(value)}"
-        )
-    if value >= MOST:
-        raise ValueError(
-            f"{name} must be a whole number of at most 63 bits, but it is {shown(value)}"
-        )
-    return int(value)
+    return Field(name, low=least, type="whole").check(value)
 
 
 def index(name: str, value: Any, size: int) -> int:
     """A whole number in [0, size)."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+    return Field(name, low=0, high=size - 1, type="whole").check(value)
+
+
+def key(value: Any, random: str) -> jax.Array:
+    """A random key as two whole numbers; `random` says what needs one."""
+    if value is None:
         raise ValueError(
-            f"{name} must be a whole number from 0 to {size - 1}, but it is {shown(value)}"
+            f"key must be given where {random}, as a whole number or a key of jax.random, but it "
+            "is None"
         )
-    if not 0 <= value < size:
-        raise ValueError(f"{name} must be a whole number from 0 to {size - 1}, but it is {value}")
-    return int(value)
+    if isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
+        return jax.random.key_data(value)
+    if isinstance(value, jax.Array) and value.dtype == jnp.uint32 and value.shape == (2,):
+        return value
+    return jax.random.PRNGKey(count("key", value, 0))
 
 
 def compositions(
@@ -267,9 +280,7 @@ def compositions(
         )
     if known(rows):
         seen = np.asarray(rows)
-        if (seen < 0).any():
-            where = tuple(int(i) for i in np.argwhere(seen < 0)[0])
-            raise ValueError(f"{name} must be non-negative, but {entry(where)} is {seen[where]:g}")
+        every(name, "non-negative", seen, lambda one: one >= 0)
         sums = seen.sum(axis=-1)
         off = np.abs(sums - 1) > mass_tolerance(seen.dtype)
         if off.any():

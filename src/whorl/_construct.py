@@ -12,6 +12,7 @@ from jax import Array
 
 from whorl import _check
 from whorl._check import Numbers
+from whorl.fields import whole
 
 
 def widths(given: Sequence[int]) -> tuple[int, ...]:
@@ -22,7 +23,7 @@ def widths(given: Sequence[int]) -> tuple[int, ...]:
             f"widths must name at least an input and an output width, but it is {sizes}"
         )
     for size in sizes:
-        if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
+        if not whole(size) or size < 1:
             raise ValueError(
                 f"widths must be positive whole numbers, but one is {_check.shown(size)}"
             )
@@ -74,14 +75,7 @@ def _check_columns(number: int, layer: np.ndarray, mask: np.ndarray) -> None:
             raise ValueError(
                 f"layer {number} must {rule}, but entry ({row}, {column}) is {layer[row, column]:g}"
             )
-    sums = layer.sum(axis=0)
-    off = np.abs(sums - 1) > _check.mass_tolerance(layer.dtype)
-    if off.any():
-        column = int(np.argmax(off))
-        raise ValueError(
-            f"columns of layer {number} must sum to 1, but column {column} sums to "
-            f"{sums[column]:.15g}"
-        )
+    _check.columns(f"layer {number}", layer)
 
 
 def masks(shapes: Sequence[tuple[int, ...]], support: Sequence[Numbers] | None) -> list[np.ndarray]:
@@ -155,9 +149,7 @@ def floating(given: Any) -> np.dtype:
 
 def generator(seed: int | np.random.Generator | None) -> np.random.Generator:
     """Random numbers from a seed that was given: never from the clock."""
-    if not isinstance(seed, np.random.Generator) and (
-        isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0
-    ):
+    if not isinstance(seed, np.random.Generator) and (seed is None or not whole(seed) or seed < 0):
         raise ValueError(
             "seed must be a non-negative whole number or a NumPy Generator, but it is "
             f"{_check.shown(seed)}"

@@ -33,7 +33,7 @@ from whorl import _check
 from whorl._check import Numbers
 from whorl._show import Shown
 from whorl.feedback import Direct, Law, SpectralLaw
-from whorl.registry import Number, laws
+from whorl.registry import Field, laws
 from whorl.response import Response, need_directions, need_matched
 from whorl.system import Matrix
 from whorl.turn import joint_skew
@@ -218,8 +218,7 @@ def rate_bounds(response: Response, gain: ArrayLike = 1.0, *, tol: float = 1e-10
         >>> bool(np.isclose(loop.eigenvalues.real.min(), wh.rate_bounds(K).turning, rtol=1e-6))
         True
     """
-    if not isinstance(response, Response):
-        raise ValueError(f"response must be a Response, but it is {_check.shown(response)}")
+    _check.instance("response", response, Response)
     need_matched(response, "rate_bounds")
     need_directions(response)
     size = _check.scalar("gain", gain, above=0.0)
@@ -415,10 +414,8 @@ def _two(factor: Float[Array, "2 m"]) -> tuple[Array, Array]:
     return strong, product / jnp.where(strong > 0, strong, 1.0)
 
 
-GAIN = Number(
-    "gain", 1.0, 1e-6, 1e6, label="Gain g", help="norm of the law", slider=(0.1, 4.0, 0.1)
-)
-COSINE = Number(
+GAIN = Field("gain", 1.0, 1e-6, 1e6, label="Gain g", help="norm of the law", slider=(0.1, 4.0, 0.1))
+COSINE = Field(
     "least_cosine", 0.0, 0.0, 1.0, label="Least cosine", help="0: every turn is critical"
 )
 
@@ -427,10 +424,7 @@ def _checked(gain: ArrayLike, sense: ArrayLike, tol: float) -> tuple[Array, Arra
     size, way = _check.scalar("gain", gain, above=0.0), _check.scalar("sense", sense)
     if _check.known(way) and abs(float(way)) != 1:
         raise ValueError(f"sense must be 1 or -1, but it is {float(way):g}")
-    tol = _check.number("tol", tol, least=0.0)
-    if tol >= 1:
-        raise ValueError(f"tol must be less than 1, but it is {tol:g}")
-    return size, way, tol
+    return size, way, _check.number("tol", tol, least=0.0, below=1.0)
 
 
 # No sweep and no estimator: there a law is spectral, and a policy adds the turn.
@@ -514,9 +508,7 @@ def paired(
         >>> bool(np.allclose(wh.paired(least_cosine=1.0).matrix(K), np.eye(6)))
         True
     """
-    least = _check.scalar("least_cosine", least_cosine, least=0.0)
-    if _check.known(least) and float(least) > 1:
-        raise ValueError(f"least_cosine must be at most 1, but it is {float(least):g}")
+    least = _check.scalar("least_cosine", least_cosine, least=0.0, most=1.0)
     return Paired(*_checked(gain, sense, tol), least)
 
 

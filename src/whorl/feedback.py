@@ -22,7 +22,7 @@ from whorl import _check
 from whorl._check import Numbers
 from whorl._show import Valued
 from whorl.fast import small
-from whorl.registry import Number, laws
+from whorl.registry import Field, laws
 from whorl.response import Response, need_matched
 from whorl.system import Fields, Matrix
 from whorl.turn import joint_skew, turned, zero_sum
@@ -39,6 +39,14 @@ class Law(Valued, eqx.Module):
     @abstractmethod
     def matrix(self, response: Response) -> Matrix:
         r"""The matrix $\mathcal{B}$ in the coordinates of `System.basis`."""
+
+    @property
+    def damping(self) -> Array | None:
+        r"""The $\mu$ of a law that is $(K + \mu)^{-1}$ in all it does; None of every other law.
+
+        Kernels apply such a law by a solve, without the modes of the response.
+        """
+        return None
 
     def check(self, response: Response) -> None:
         """Refuse a response that this law cannot act through; most laws can act through any."""
@@ -114,6 +122,10 @@ class Leaky(SpectralLaw):
     """
 
     mu: Float[Array, "..."]  # a row of them only for `train_many`, one per pair
+
+    @property
+    def damping(self) -> Array | None:
+        return self.mu if type(self) is Leaky else None  # a subclass may act otherwise
 
     def weight(self, eigenvalues: Float[Array, "n"]) -> Float[Array, "n"]:
         return 1.0 / (eigenvalues + self._leak())
@@ -237,7 +249,8 @@ class Rotational(Law):
             )
 
 
-LEAK = Number(
+BOUNDARY = "a boundary law such as direct() or leaky(0.1)"
+LEAK = Field(
     "leak",
     0.1,
     1e-6,
@@ -247,7 +260,7 @@ LEAK = Number(
     help="0: the exact repair",
     slider=(0.0, 1.0, 0.01),
 )
-ALPHA = Number(
+ALPHA = Field(
     "alpha",
     1.0,
     0.01,
@@ -257,7 +270,7 @@ ALPHA = Number(
     slider=(0.1, 4.0, 0.1),
     per_pair=False,
 )
-OMEGA = Number(
+OMEGA = Field(
     "omega",
     1.0,
     0.0,
@@ -301,10 +314,7 @@ def repair(*, tol: float = 1e-10) -> SpectralLaw:
         >>> bool(np.allclose(K @ wh.repair()(K, e), e))
         True
     """
-    tol = _check.number("tol", tol, least=0.0)
-    if tol >= 1:
-        raise ValueError(f"tol must be less than 1, but it is {tol:g}")
-    return Repair(tol)
+    return Repair(_check.number("tol", tol, least=0.0, below=1.0))
 
 
 @laws.register(help="The law that undoes the response up to a leak.", parameters=(LEAK,))
@@ -383,11 +393,7 @@ def rotational(
         [1.-2.j 1.+2.j]
     """
     base = repair() if base is None else base
-    if not isinstance(base, SpectralLaw):
-        raise ValueError(
-            "base must be a spectral law such as repair() or leaky(0.1), but it is "
-            f"{_check.shown(base)}"
-        )
+    _check.instance("base", base, SpectralLaw, "a spectral law such as repair() or leaky(0.1)")
     matrix = None if skew is None else _check.array("skew", skew, 2)
     return Rotational(
         _check.scalar("alpha", alpha, above=0.0), _check.scalar("omega", omega), base, matrix

@@ -22,7 +22,7 @@ from jaxtyping import Array, Float
 from whorl import _check, _progress
 from whorl._check import Count, Numbers
 from whorl._show import Shown, plural
-from whorl.feedback import Law
+from whorl.feedback import BOUNDARY, Law
 from whorl.response import response
 from whorl.system import Block, System, checked_data, selected_rows
 
@@ -108,11 +108,7 @@ def flow(
     """
     inputs, targets = checked_data(system, inputs, targets)
     inputs, targets = selected_rows(inputs, selected), selected_rows(targets, selected)
-    if not isinstance(law, Law):
-        raise ValueError(
-            "law must be a boundary law such as direct() or leaky(0.1), but it is "
-            f"{_check.shown(law)}"
-        )
+    _check.instance("law", law, Law, BOUNDARY)
     instants = _checked_times(times, system.dtype)
     law.check(response(system, inputs))
     given = (system, inputs, targets, law, instants, rtol, atol, max_steps)

@@ -164,19 +164,8 @@ class Simplex(Geometry):
         if not _check.known(point):
             return
         seen = np.asarray(point)
-        if (seen < 0).any():
-            where = tuple(int(i) for i in np.argwhere(seen < 0)[0])
-            raise ValueError(
-                f"{name} must be non-negative, but {_check.entry(where)} is {seen[where]:g}"
-            )
-        sums = seen.sum(axis=0)
-        off = np.abs(sums - 1) > _check.mass_tolerance(seen.dtype)
-        if off.any():
-            where = tuple(int(i) for i in np.argwhere(off)[0])
-            which = f"column {where[0] if len(where) == 1 else where}" if where else "its column"
-            raise ValueError(
-                f"columns of {name} must sum to 1, but {which} sums to {sums[where]:.15g}"
-            )
+        _check.every(name, "non-negative", seen, lambda one: one >= 0)
+        _check.columns(name, seen)
 
     def step(self, point: Block, score: Block, step: ArrayLike) -> Block:
         return simplex.step(point, score, step)
@@ -330,12 +319,8 @@ class Positive(Geometry):
     law: Callable[[Block], Block] = eqx.field(static=True, default=logarithmic)
 
     def check(self, name: str, point: Block) -> None:
-        if _check.known(point) and (np.asarray(point) <= 0).any():
-            where = tuple(int(i) for i in np.argwhere(np.asarray(point) <= 0)[0])
-            raise ValueError(
-                f"{name} must be positive, but {_check.entry(where)} is "
-                f"{np.asarray(point)[where]:g}"
-            )
+        if _check.known(point):
+            _check.every(name, "positive", np.asarray(point), lambda one: one > 0)
 
     def step(self, point: Block, score: Block, step: ArrayLike) -> Block:
         return point * jnp.exp(step * score)

@@ -22,7 +22,7 @@ from jaxtyping import Array, Float
 from whorl import _check
 from whorl.budget import Turning, signed
 from whorl.fast import small
-from whorl.feedback import Law, Leaky, SpectralLaw
+from whorl.feedback import Law, SpectralLaw
 from whorl.response import Response, need_matched
 from whorl.system import Fields, Matrix
 
@@ -132,10 +132,7 @@ def krylov(law: SpectralLaw | Turning, *, tol: float = 1e-10, most: int = 256) -
     """
     if isinstance(law, Turning):
         return KrylovTurning(law, _check.count("most", most))
-    if not isinstance(law, SpectralLaw):
-        raise ValueError(
-            f"law must be a spectral law such as leaky(0.1), but it is {_check.shown(law)}"
-        )
+    _check.instance("law", law, SpectralLaw, "a spectral law such as leaky(0.1)")
     return Krylov(law, _check.number("tol", tol, above=0.0), _check.count("most", most))
 
 
@@ -169,10 +166,10 @@ def _differentiable(
     parameters: tuple[Any, ...],
 ) -> Float[Array, "n"]:
     """The answer after `order` products, with a derivative."""
-    base = law.base
-    if isinstance(base, Leaky):
+    leak = law.base.damping
+    if leak is not None:
         return jax.lax.custom_linear_solve(
-            lambda vector: _product(response, vector) + base.mu * vector,
+            lambda vector: _product(response, vector) + leak * vector,
             start,
             lambda _, right: _answer(law, response, right, order)[0],
             symmetric=True,

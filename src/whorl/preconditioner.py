@@ -81,11 +81,8 @@ def preconditioner(response: Response, law: SpectralLaw, *, tol: float = 1e-10) 
         True
     """
     _check.instance("response", response, Response)
-    if not isinstance(law, SpectralLaw):
-        raise ValueError(
-            "law must be a spectral law, since only these are preconditioned gradients, but it is "
-            f"{_check.shown(law)}"
-        )
+    why = "a spectral law, since only these are preconditioned gradients"
+    _check.instance("law", law, SpectralLaw, why)
     spectrum = response.spectrum(tol=_check.number("tol", tol, least=0.0))
     kept = spectrum.kept > 0
     # Where a mode does not count, r is asked at the largest eigenvalue: it need not be defined off

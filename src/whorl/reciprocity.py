@@ -22,7 +22,7 @@ from jaxtyping import Array, Complex, Float
 from whorl import _check, _precision
 from whorl._check import Numbers
 from whorl._show import Shown, plural
-from whorl.feedback import Law
+from whorl.feedback import BOUNDARY, Law
 from whorl.response import Response, need_directions
 from whorl.response import response as respond
 from whorl.spectrum import Dynamics, Growth
@@ -300,6 +300,8 @@ def closed_loop(
     *,
     residual: Numbers | None = None,
     tol: float = 1e-10,
+    number: int = 0,
+    key: Any = None,
 ) -> ClosedLoop:
     r"""The loop that a law closes around a response, or a rule around a system at some inputs.
 
@@ -318,6 +320,8 @@ def closed_loop(
             system, inputs and residual to the velocity of every block.
         residual: Where a rule is probed, `(samples, out)`; zero if left out.
         tol: The share of the strongest response below which a direction is not identifiable.
+        number: The update at which a rule that changes with time is probed, counted from 0.
+        key: Of a rule that draws: the key with which `learn` would draw.
 
     Returns:
         The loop, to be certified.
@@ -335,14 +339,9 @@ def closed_loop(
     """
     tol = _check.number("tol", tol, least=0.0)
     if rule is not None:
-        return _probed(_driven(response, law), _motion(rule), residual, tol)
-    if not isinstance(response, Response):
-        raise ValueError(f"response must be a Response, but it is {_check.shown(response)}")
-    if not isinstance(law, Law):
-        raise ValueError(
-            "law must be a boundary law such as direct() or leaky(0.1), but it is "
-            f"{_check.shown(law)}"
-        )
+        return _probed(_driven(response, law), _motion(rule, number, key), residual, tol)
+    response = _check.instance("response", response, Response)
+    law = _check.instance("law", law, Law, BOUNDARY)
     need_directions(response)
     check_basis(response.system, response.trace[0])
     physical, boundary = response.reduced(), law.matrix(response)
@@ -384,9 +383,16 @@ def _driven(system: Any, inputs: Any) -> Response:
     return found
 
 
-def _motion(rule: Any) -> Motion:
+def _motion(rule: Any, number: int, key: Any) -> Motion:
     """From system, inputs and residual to the velocities that a rule gives the blocks."""
     if hasattr(rule, "scores"):
+        if hasattr(rule, "during"):
+            made = jnp.asarray(_check.count("number", number, 0))
+            if rule.draws or key is not None:
+                key = jax.random.fold_in(
+                    _check.key(key, f"the rule {type(rule).__name__} draws"), made
+                )
+            rule = rule.during(made, key)
         return lambda system, *given: system.velocities_of(rule.scores(system, *given))
     if not callable(rule) or isinstance(rule, type):
         raise ValueError(

@@ -6,7 +6,7 @@ the reference and error messages read the entries and know no names of their own
 
 To add one, decorate what makes it:
 
-    @laws.register("soft", parameters=(Number("knee", 0.05, 1e-6, 10.0),))
+    @laws.register("soft", parameters=(Field("knee", 0.05, 1e-6, 10.0),))
     def soft(knee): ...
 
 Another package names the same function as an entry point, in the group `whorl.laws`,
@@ -24,133 +24,14 @@ from dataclasses import KW_ONLY, dataclass
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pkgutil import iter_modules
-from sys import float_info
 from typing import Any, Generic, TypeVar
 
 from whorl import _check
+from whorl.fields import Field as Field
 
-Limit = tuple[str, Callable[[Any], bool]]  # the words after "must be", and the test
 Made = TypeVar("Made", bound=Callable[..., Any])
 NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 EVERYWHERE = ("sweep", "explorer", "estimator")  # where a name may be used; in Python any may
-
-
-def finite(value: Any) -> bool:
-    """Whether a value is a finite number that a double can hold.
-
-    Examples:
-        >>> from whorl import registry
-        >>> registry.finite(1.0), registry.finite(float("nan")), registry.finite(True)
-        (True, False, False)
-    """
-    return (
-        isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and abs(value) <= float_info.max
-    )
-
-
-def between(low: float, high: float) -> Limit:
-    """A number in a range.
-
-    Outside of it round-off or overflow would be measured, and not what was asked.
-
-    Examples:
-        >>> from whorl import registry
-        >>> registry.between(0, 1)[0]
-        'a number from 0 to 1'
-    """
-    return (
-        f"a number from {low:g} to {high:g}",
-        lambda value: finite(value) and low <= value <= high,
-    )
-
-
-@dataclass(frozen=True)
-class Number:
-    """A number that an entry takes.
-
-    Args:
-        name: what it is called in designs and addresses.
-        default: what it is where nothing is said.
-        low: the least that it may be.
-        high: the most that it may be.
-        argument: what the factory calls it, if not by its name.
-        label: what it is called on a page, with its symbol.
-        help: what it means, in a few words.
-        unit: what it is measured in; most numbers here are pure ones.
-        slider: from, to and step of its control on a page, if not its whole range in a hundred.
-        per_pair: whether it may differ from pair to pair of one compiled call.
-
-    Examples:
-        >>> from whorl import registry
-        >>> registry.Number("leak", 0.1, 1e-6, 1e6, help="of the repair").rule[0]
-        'a number from 1e-06 to 1e+06'
-    """
-
-    name: str
-    default: float
-    low: float
-    high: float
-    _: KW_ONLY
-    argument: str = ""
-    label: str = ""
-    help: str = ""
-    unit: str = ""
-    slider: tuple[float, float, float] | None = None
-    per_pair: bool = True
-
-    def __post_init__(self) -> None:
-        _named("a parameter", self.name)
-        if not self.rule[1](self.default):
-            raise ValueError(
-                f"the default of {self.name} must be {self.rule[0]}, but it is "
-                f"{_check.shown(self.default)}"
-            )
-
-    @property
-    def rule(self) -> Limit:
-        """The words after "must be", and the test."""
-        return between(self.low, self.high)
-
-    def __str__(self) -> str:
-        unit = f" {self.unit}" if self.unit else ""
-        return f"{self.name} = {self.default:g}{unit} ({self.low:g} to {self.high:g})"
-
-
-@dataclass(frozen=True)
-class Word:
-    """A name out of another registry that an entry takes, such as the gate of a policy.
-
-    Args:
-        name: what it is called in designs and addresses, and by the factory.
-        default: the name that is taken where nothing is said.
-        among: the registry.
-        label: what it is called on a page.
-        help: what it means, in a few words.
-        per_pair: never: every name is compiled by itself.
-
-    Examples:
-        >>> from whorl import registry
-        >>> print(registry.Word("gate", "always", registry.gates))
-        gate = always
-    """
-
-    name: str
-    default: str
-    among: "Registry[Any]"
-    _: KW_ONLY
-    label: str = ""
-    help: str = ""
-    per_pair: bool = False
-
-    @property
-    def argument(self) -> str:
-        """What the factory calls it."""
-        return self.name
-
-    def __str__(self) -> str:
-        return f"{self.name} = {self.default}"
 
 
 @dataclass(frozen=True)
@@ -168,7 +49,7 @@ class Entry:
     _: KW_ONLY
     label: str = ""
     help: str = ""
-    parameters: tuple[Number | Word, ...] = ()
+    parameters: tuple[Field, ...] = ()
     where: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -176,6 +57,7 @@ class Entry:
         object.__setattr__(self, "label", self.label or self.name.replace("_", "-"))
         object.__setattr__(self, "help", " ".join(about.split()))
         for one in self.parameters:
+            _named("a parameter", one.name)
             if not self._accepts(one.argument or one.name):
                 raise ValueError(
                     f"parameters of {self.name} must be arguments of its factory, but "
@@ -261,7 +143,7 @@ class Registry(Generic[Kind]):
         """Decorate a factory with its entry.
 
         Args:
-            name: what it is called; the factory's own name if left out.
+            name: what it is called; the factory's own name in lower case if left out.
             **fields: what else an entry says; its help is the factory's first sentence if left out.
 
         Returns:
@@ -273,7 +155,7 @@ class Registry(Generic[Kind]):
         """
 
         def add(factory: Made) -> Made:
-            called = name or getattr(factory, "__name__", "")
+            called = name or spelled(getattr(factory, "__name__", ""))
             _named(f"a {self.kind}", called)
             if not callable(factory):
                 raise ValueError(
@@ -412,6 +294,11 @@ def _named(what: str, name: Any) -> None:
             f"the name of {what} must be lower-case letters, digits and _, at most 40, beginning "
             f"with a letter, but it is {_check.shown(name)}"
         )
+
+
+def spelled(name: str) -> str:
+    """The name of a function, or that of a class in the form of one: `FlowGraph`, `flow_graph`."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
 def _place(factory: Any) -> tuple[str, str]:

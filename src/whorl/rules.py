@@ -43,11 +43,11 @@ from whorl import _check
 from whorl.geometry import Block, Geometry
 from whorl.learning.baseline import Rule
 from whorl.learning.policy import Scores
-from whorl.registry import Number, rules
+from whorl.registry import Field, rules
 from whorl.settling import Influence, Settling, States, widened
 from whorl.system import Blocks, Fields, System, Trace
 
-NUDGE = Number(
+NUDGE = Field(
     "nudge",
     0.0,
     0.0,
@@ -56,8 +56,8 @@ NUDGE = Number(
     help="how far outputs are pushed; 0: the limit",
     slider=(0.0, 1.0, 0.01),
 )
-SEED = Number("seed", 0, 0, 2**31, help="of the way back", per_pair=False)
-SPREAD = Number(
+SEED = Field("seed", 0, 0, 2**31, type="whole", help="of the way back", per_pair=False)
+SPREAD = Field(
     "spread",
     1.0,
     0.0,

@@ -61,6 +61,14 @@ class System(Shown, eqx.Module):
          [ 0. 25.]]
     """
 
+    def __check_init__(self) -> None:
+        for field in fields(self):
+            if "geometry" in field.metadata:
+                for path, part in jax.tree_util.tree_leaves_with_path(getattr(self, field.name)):
+                    if isinstance(part, jax.Array | np.ndarray) and part.dtype.kind == "f":
+                        name = f"{field.name}{jax.tree_util.keystr(path)}"
+                        field.metadata["geometry"].check(name, part)
+
     @abstractmethod
     def outputs(self, inputs: Array) -> Array:
         """What comes out, `(samples, out)`, for inputs `(samples, in)`."""

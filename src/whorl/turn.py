@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from whorl import _check
+from whorl.fields import whole
 from whorl.response import Response
 from whorl.system import Fields, Matrix, System
 
@@ -36,7 +37,7 @@ def quarter_turn(outputs: int) -> Float[np.ndarray, "out out"]:
         >>> bool(np.allclose(C.T, -C)), bool(np.allclose(C @ C, 1 / 3 - np.eye(3)))
         (True, True)
     """
-    if isinstance(outputs, bool) or not isinstance(outputs, int | np.integer) or outputs < 3:
+    if not whole(outputs) or outputs < 3:
         raise ValueError(
             "outputs must be a whole number of at least 3 for a turn within one sample, but it is "
             f"{_check.shown(outputs)}"

@@ -124,12 +124,6 @@ def check_page(page: str | None, *endings: str) -> None:
         )
 
 
-def check_seed(seed: int) -> None:
-    """Refuse a seed that no generator takes."""
-    if seed < 0:
-        raise ValueError(f"--seed must be at least 0, but it is {seed}")
-
-
 def say(value: dict[str, Any]) -> None:
     """Print an object for machines."""
     print(json.dumps(value, indent=2, allow_nan=False))  # noqa: T201

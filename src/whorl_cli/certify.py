@@ -123,12 +123,13 @@ def call(args: argparse.Namespace) -> int:
             "FILE must be given, or --template to write one to fill in, but both are missing"
         )
     _output.check_page(args.page, ".html", ".pdf")
-    _output.check_seed(args.seed)
     from whorl import measured
+    from whorl.fields import SEED
     from whorl.ground.tables import Table
     from whorl.measured.history import is_series
     from whorl.measured.layout import called
 
+    SEED.check(args.seed, "--seed")
     renamed = dict(args.rename)
     if is_series(Table(args.file, renamed, called=called).names):
         return _series(args)

@@ -49,8 +49,9 @@ def add(commands: Any) -> None:
 
 def call(args: argparse.Namespace) -> int:
     """Serve until interrupted."""
-    if not 0 <= args.port <= 65535:
-        raise ValueError(f"--port must be a whole number from 0 to 65535, but it is {args.port}")
+    from whorl.fields import Field
+
+    Field("--port", low=0, high=65535, type="whole").check(args.port)
     if args.host not in ("127.0.0.1", "localhost", "::1") and not args.trust:
         raise ValueError(
             "--trust must name a host under which visitors may come where --host is not this "

@@ -58,9 +58,10 @@ def add(commands: Any) -> None:
 def call(args: argparse.Namespace) -> int:
     """Fit, resample, and say what came of it."""
     _output.check_page(args.page, ".html")
-    _output.check_seed(args.seed)
     from whorl import regress
+    from whorl.fields import SEED
 
+    SEED.check(args.seed, "--seed")
     before, after, weights = regress.read(
         args.first,
         args.second,

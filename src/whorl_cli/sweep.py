@@ -110,6 +110,7 @@ def add(commands: Any) -> None:
 def call(given: argparse.Namespace) -> int:
     """Plan, or run what is missing."""
     from whorl import sweep
+    from whorl.fields import Field
 
     _study.ready()
     design = sweep.read(given.design)
@@ -117,8 +118,8 @@ def call(given: argparse.Namespace) -> int:
     engine = _engine(given)
     if given.dry_run:
         return _plan_only(given, plan, engine.workers)
-    if given.limit is not None and not given.limit > 0:
-        raise ValueError(f"limit must be greater than 0, but it is {given.limit:g}")
+    if given.limit is not None:
+        Field("limit", above=0).check(given.limit)
     with _plain_warnings(), _study.bar(design.name, plan.shards, given.json) as progress:
         done = sweep.sweep(
             design,

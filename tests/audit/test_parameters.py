@@ -14,7 +14,7 @@ from whorl_audit.types import UnreadableError
 from whorl_studies.foresight import audit as foresight
 
 KINDS = ours.names()
-RULES = {kind: ours.get(kind).parameters.rules() for kind in KINDS}
+RULES = {kind: ours.get(kind).parameters.declared() for kind in KINDS}
 EVERY = [(kind, name) for kind in KINDS for name in RULES[kind]]
 # Every end of a range that one of the two knows, the numbers next to it, and what is no number at
 # all.

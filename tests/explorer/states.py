@@ -5,28 +5,28 @@ from urllib.parse import urlencode
 
 from hypothesis import strategies as st
 
-from whorl.explorer.state import KINDS, Choice, Parts, State, from_query
+from whorl.explorer.state import SETTINGS, State, from_query
 
 SMALL = State(depth=2, epochs=2)
 WORDS = {
-    kind: [word for word, _ in kind.words] for kind in KINDS.values() if isinstance(kind, Choice)
+    one: [word for word, _ in one.options] for one in SETTINGS.values() if one.type == "choice"
 }
 
 
-def _values(kind):
-    if isinstance(kind, Choice):
-        return st.sampled_from(WORDS[kind])
-    if isinstance(kind, Parts):
+def _values(one):
+    if one.type == "choice":
+        return st.sampled_from(WORDS[one])
+    if one.type == "proportions":
         return st.tuples(*[st.floats(0.01, 10.0)] * 3)
-    if kind.whole:
-        return st.integers(kind.low, kind.high)
-    return st.floats(kind.low, kind.high)
+    if one.type == "whole":
+        return st.integers(one.low, one.high)
+    return st.floats(one.low, one.high)
 
 
 @st.composite
 def states(draw):
     """Any state."""
-    given = {name: draw(_values(kind)) for name, kind in KINDS.items()}
+    given = {name: draw(_values(one)) for name, one in SETTINGS.items()}
     return State(**given | {"frame": min(given["frame"], 6 * given["epochs"])})
 
 

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from explorer.states import reopened, states
 from whorl.explorer import page, wires
-from whorl.explorer.state import KINDS, State, from_query
-from whorl.registry import Number, rules
+from whorl.explorer.state import SETTINGS, State, from_query
+from whorl.registry import Field, rules
 
 
 def a_state_or_a_sentence(read, text):
@@ -70,12 +70,12 @@ def test_a_link_from_before_still_shows_its_run():
 
 def test_what_can_be_chosen_is_what_the_registry_has(monkeypatch):
     monkeypatch.setattr(rules, "_known", dict(rules._known))
-    knee = Number("knee", 0.5, 0.1, 2.0, argument="bend", label="Knee", help="how soft")
+    knee = Field("knee", 0.5, 0.1, 2.0, argument="bend", label="Knee", help="how soft")
     about = {"label": "a rule of mine", "help": "A rule in a sentence."}
     rules.register("mine", parameters=(knee,), where=("explorer",), **about)(
         lambda bend: rules.get("coupled_learning").make()
     )
-    assert ("mine", "a rule of mine") in KINDS["rule"].words
+    assert ("mine", "a rule of mine") in SETTINGS["rule"].options
     state = from_query("system=circuit&rule=mine&knee=1.5")
     assert state.settings["knee"] == 1.5
     shown = page.html(state.to_query())

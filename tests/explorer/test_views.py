@@ -11,7 +11,7 @@ import pytest
 import whorl.explorer
 from whorl.explorer import page, recipe
 from whorl.explorer.state import State
-from whorl.registry import Number, laws
+from whorl.registry import Field, laws
 
 SOURCE = Path(whorl.explorer.__file__).parent
 MINE = '''"""How many updates there are."""
@@ -68,7 +68,7 @@ def test_no_tooltip_of_the_page_is_cut():
 
 def test_a_recipe_calls_a_public_function_by_its_own_arguments(monkeypatch):
     monkeypatch.setattr(laws, "_known", dict(laws._known))
-    level = Number("level", 0.1, 1e-6, 1.0, argument="mu")
+    level = Field("level", 0.1, 1e-6, 1.0, argument="mu")
 
     @laws.register(parameters=(level,), where=("explorer",))
     def tikhonov(mu):

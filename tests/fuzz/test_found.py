@@ -108,8 +108,14 @@ def test_measurements_whose_squares_no_double_holds(size):
 @pytest.mark.parametrize(
     ("named", "rule"),
     [
-        ({"alpha": None}, r"^alpha must lie between 0 and 1, but it is None$"),
-        ({"alpha": 10**400}, r"^alpha must lie between 0 and 1, but it is 10{76}\.\.\.$"),
+        (
+            {"alpha": None},
+            r"^alpha must be a number greater than 0 and less than 1, but it is None$",
+        ),
+        (
+            {"alpha": 10**400},
+            r"^alpha must be a number greater than 0 and less than 1, but it is 10{76}\.\.\.$",
+        ),
         ({"seed": None}, r"^seed must be a whole number of at least 0, but it is None$"),
         ({"seed": -1}, r"^seed must be a whole number of at least 0, but it is -1$"),
         (

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from explorer.states import reopened, states
 from fuzz.doors import ends_well, sentence
 from whorl.explorer.server import application
-from whorl.explorer.state import KINDS, State, from_query
+from whorl.explorer.state import SETTINGS, State, from_query
 
 NAMES = st.one_of(
-    st.sampled_from(sorted(KINDS)),
-    st.sampled_from(sorted(KINDS)),
+    st.sampled_from(sorted(SETTINGS)),
+    st.sampled_from(sorted(SETTINGS)),
     st.sampled_from(["", "colour", "seed%20", "depth[]"]),
 )
 VALUES = st.one_of(

@@ -134,9 +134,15 @@ def test_a_page_is_written_whole(whorl, tmp_path):
         (["missing.csv"], "missing.csv: no such file or directory"),
         ([], "FILE must be given"),
         ([EXAMPLE, "--page", "page.png"], "--page must end in .html or .pdf, but it is 'page.png'"),
-        ([EXAMPLE, "--alpha", "2"], "alpha must lie between 0 and 1, but it is 2"),
+        (
+            [EXAMPLE, "--alpha", "2"],
+            "alpha must be a number greater than 0 and less than 1, but it is 2",
+        ),
         ([EXAMPLE, "--time-scale", "-1"], "time_scale must be a number greater than 0"),
-        ([EXAMPLE, "--seed", "-1"], "--seed must be at least 0"),
+        (
+            [EXAMPLE, "--seed", "-1"],
+            "--seed must be a whole number from 0 to 9223372036854775807, but it is -1",
+        ),
         (
             [EXAMPLE, "--page", "nowhere/page.html"],
             "--page must name a file in a folder that exists, but nowhere does not",

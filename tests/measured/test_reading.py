@@ -335,8 +335,8 @@ def test_long_lines_count_as_lines_in_refusals_of_the_intake(tmp_path):
         ({"uncertainty": -1.0}, "uncertainties must be greater than 0"),
         ({"residuals": None}, "residuals must be given"),
         ({"time_scale": 0.0}, "time_scale must be a number greater than 0"),
-        ({"alpha": 1.5}, "alpha must lie between 0 and 1"),
-        ({"skew": 0.0}, "skew must lie between 0 and 1"),
+        ({"alpha": 1.5}, "alpha must be a number greater than 0 and less than 1"),
+        ({"skew": 0.0}, "skew must be a number greater than 0 and less than 1"),
     ],
 )
 def test_bad_arrays_are_refused(given, sentence):

@@ -368,8 +368,8 @@ def test_a_run_that_stops_early_says_so():
             "epochs must be a whole number of at least 1, but it is 0",
         ),
         ({"learner": "natural", "floor": 2.0}, X, Y, "floor must be at most 1, but it is 2"),
-        ({"loss": "l1"}, X, Y, 'loss must be "squared" or "kl", but it is \'l1\''),
-        ({"loss": ["kl"]}, X, Y, r'loss must be "squared" or "kl", but it is \[\'kl\'\]'),
+        ({"loss": "l1"}, X, Y, "loss must be one of squared, kl, but it is 'l1'"),
+        ({"loss": ["kl"]}, X, Y, r"loss must be one of squared, kl, but it is \[\'kl\'\]"),
         ({}, Named(X, list("abca")), Y, "names of parts must be unique, but 'a' is there twice"),
         ({}, X, Named(Y, list("pqp")), "names of parts must be unique, but 'p' is there twice"),
         (
@@ -413,3 +413,46 @@ def test_the_example_compares_on_equal_terms(capsys):
     )
     assert rows["metric Gauss-Newton", "one"][1] < rows["exponentiated gradient", "one"][1]
     assert {residuals for (_, driven), (residuals, _) in rows.items() if driven == "all"} == {60}
+
+
+@pytest.fixture
+def soft(monkeypatch):
+    """A law with a number of its own, as another package would register it."""
+    known = wh.registry.laws
+    monkeypatch.setattr(known, "_known", dict(known._known))
+    knee = wh.registry.Field("knee", 0.5, 0.1, 2.0, argument="bend")
+    known.register("soft", parameters=(knee,))(lambda bend: wh.leaky(bend))
+
+
+@pytest.mark.usefixtures("soft")
+@pytest.mark.parametrize("learner", ["reciprocal", "adaptive"])
+def test_the_parameter_of_a_law_of_another_package_can_be_set(learner):
+    how = {"learner": learner, "epochs": 2}
+    given = FlowRegressor(law="soft", parameters={"knee": 0.25}, **how).fit(X, Y)
+    same = FlowRegressor(law="leaky", mu=0.25, **how).fit(X, Y)
+    usual = FlowRegressor(law="soft", **how).fit(X, Y)
+    assert np.array_equal(given.matrix, same.matrix)
+    assert not np.array_equal(given.matrix, usual.matrix)
+    assert clone(given).parameters == {"knee": 0.25}
+
+
+@pytest.mark.usefixtures("soft", "as_users_call_it")
+@pytest.mark.parametrize(
+    ("how", "sentence"),
+    [
+        ({"law": "soft", "parameters": {"knee": 9}}, r"^knee must be a number from 0\.1 to 2, but"),
+        (
+            {"law": "soft", "parameters": {"heel": 1}},
+            "^parameters must be knee for this law and learner, but 'heel' was given$",
+        ),
+        ({"parameters": {"leak": 1}}, "^parameters must be left out for this law and learner, but"),
+        ({"parameters": 3}, "^parameters must be a dict, but it is 3$"),
+        (
+            {"law": "soft", "learner": "adaptive", "parameters": {"gate": "often"}},
+            "^gate must be one of curvature, always, never, but it is 'often'",
+        ),
+    ],
+)
+def test_a_parameter_that_no_one_takes_is_refused(how, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        FlowRegressor(**{"learner": "reciprocal", "epochs": 2} | how).fit(X, Y)

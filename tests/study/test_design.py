@@ -44,7 +44,7 @@ def changed(old, new, kind="threshold"):
 def test_a_shipped_design_says_where_every_value_comes_from(name):
     study = design.shipped(name)
     assert (study.name, study.kind, study.text.decode()) == (name, name, SHIPPED[name])
-    assert study.parameters.keys() == kinds.get(name).parameters.rules().keys()
+    assert study.parameters.keys() == kinds.get(name).parameters.declared().keys()
     for entry in study.parameters.values():
         assert entry["origin"] in (
             ("stated", "reading") if name in kinds.paper() else design.ORIGINS
@@ -327,9 +327,9 @@ def test_a_parameter_of_the_wrong_kind_is_refused(kind, name, value, rule):
 @pytest.mark.parametrize("kind", kinds.paper())
 def test_every_parameter_is_needed_and_no_other_is_taken(kind):
     source = text(kind)
-    for name in kinds.get(kind).parameters.rules():
+    for name in kinds.get(kind).parameters.declared():
         without = re.sub(rf"^{name} = .*\n", "", source, count=1, flags=re.MULTILINE)
-        head = f"mine.toml, line {line_of(source, '[parameters]')}: a {kind} study must have the parameter {name} ({kinds.get(kind).parameters.helps()[name]}), but it is missing"
+        head = f"mine.toml, line {line_of(source, '[parameters]')}: a {kind} study must have the parameter {name} ({kinds.get(kind).parameters.declared()[name].help}), but it is missing"
         assert refusal(without) == head
     more = source.replace("[parameters]", '[parameters]\nspin = { value = 1, origin = "own" }')
     assert refusal(more).startswith(

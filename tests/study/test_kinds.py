@@ -6,7 +6,6 @@ import sys
 
 import pytest
 
-from whorl.ground.rules import Limit
 from whorl.study import cost, design, kinds, lock, replicate, run
 from whorl.study.kinds import listed
 from whorl.study.parameters import Parameters
@@ -127,9 +126,9 @@ def test_a_kind_has_typed_parameters_each_with_a_rule_and_a_line_of_help(name):
     assert kind.name == name
     assert issubclass(kind.parameters, Parameters)
     for field in dataclasses.fields(kind.parameters):
-        rule: Limit = field.metadata["rule"]
-        assert rule[1](vars(design.shipped(name).values())[field.name])
-        assert 0 < len(kind.parameters.helps()[field.name]) <= 80
+        declared = kind.parameters.declared()[field.name]
+        assert declared.allows(vars(design.shipped(name).values())[field.name])
+        assert 0 < len(declared.help) <= 80
     with pytest.raises(dataclasses.FrozenInstanceError):
         design.shipped(name).values().seed = 1
 

@@ -29,8 +29,8 @@ angle = ["computed", "float64", "Eq. 1", "angle", "rad"]
 def test_a_specification_says_parameters_columns_and_statistics():
     found = spec.read(GOOD.encode())
     assert found.statistics == ("largest", "gap.depth{depths}")
-    assert found.limits["chunk"][1][0] == "a multiple of 64 from 64 to 640"
-    assert [found.limits["chunk"][1][1](one) for one in (128, 100, 704, True)] == [
+    assert found.fields["chunk"].rule == "a multiple of 64 from 64 to 640"
+    assert [found.fields["chunk"].allows(one) for one in (128, 100, 704, True)] == [
         True,
         False,
         False,

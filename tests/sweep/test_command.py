@@ -109,7 +109,7 @@ def test_cases_that_failed_are_told_by_the_exit_code(typed, tmp_path):
             ["--workers", "2"],
             "workers must be left out unless the engine is processes, but the engine is local",
         ),
-        (["--limit", "0"], "limit must be greater than 0, but it is 0"),
+        (["--limit", "0"], "limit must be a number greater than 0, but it is 0.0"),
         (
             ["--memory", "100MB"],
             r"memory must be at least 0\.45 GB for 1 worker on this design, but it is 0\.1 GB",

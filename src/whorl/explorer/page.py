@@ -10,16 +10,14 @@ from whorl.explorer import views
 from whorl.explorer.presets import PRESETS
 from whorl.explorer.state import (
     DEFAULTS,
-    KINDS,
     SAMPLES,
-    Choice,
-    Kind,
-    Parts,
+    SETTINGS,
     State,
     brought,
     from_query,
 )
 from whorl.explorer.system import turns_through
+from whorl.fields import LISTS, Field
 from whorl.registry import Entry, Registry, laws, policies, rules
 
 GROUPS = (
@@ -54,41 +52,40 @@ def _controls(
     fields: tuple[str, ...], bringing: tuple[Registry[Entry], ...], state: State
 ) -> list[dict[str, Any]]:
     """The settings of a group: ours, and those that entries of other packages bring."""
-    ours = [_control(one, KINDS[one], state.settings[one], DEFAULTS[one]) for one in fields]
+    ours = [_control(one, SETTINGS[one], state.settings[one], DEFAULTS[one]) for one in fields]
     return ours + [
-        _control(one, kind, state.settings.get(one, default), default)
-        for one, (kind, default) in brought(*bringing).items()
+        _control(one, field, state.settings.get(one, default), default)
+        for one, (field, default) in brought(*bringing).items()
     ]
 
 
-def _control(name: str, kind: Kind, given: Any, usual: Any) -> dict[str, Any]:
+def _control(name: str, one: Field, given: Any, usual: Any) -> dict[str, Any]:
     """One setting: what it is, its value, and the form in which it is asked for."""
     options = []
-    if isinstance(kind, Choice):
-        form, options = "select", [(*one, *_about(kind, one[0])) for one in kind.words]
-    elif isinstance(kind, Parts):
+    if one.type == "choice":
+        form, options = "select", [(*word, *_about(one, word[0])) for word in one.options]
+    elif one.type in LISTS:
         form = "text"
     else:
-        form = "number" if kind.high > 1000 else "range"
+        form = "number" if one.high is None or one.high > 1000 else "range"
     return {
         "name": name,
-        "kind": kind,
-        "value": kind.write(given),
-        "default": kind.write(usual),
-        "step": getattr(kind, "step", 1),
+        "field": one,
+        "value": one.write(given),
+        "default": one.write(usual),
         "form": form,
         "options": options,
     }
 
 
-def _about(kind: Choice, word: str) -> tuple[str, str]:
+def _about(one: Field, word: str) -> tuple[str, str]:
     """What a word of a registry is, and the settings that it affects.
 
     A law that turns acts through the leaky one.
     """
-    if not isinstance(kind.among, Registry):
+    if not isinstance(one.among, Registry):
         return "", ""
-    entry = kind.among.get(word)
+    entry = one.among.get(word)
     return entry.help.replace("`", ""), " ".join(
         [*entry.defaults, *["leak"] * turns_through(entry)]
     )

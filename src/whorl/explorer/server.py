@@ -26,6 +26,7 @@ from whorl.explorer.presets import PRESETS
 from whorl.explorer.state import MAX_DEPTH, State, from_query
 from whorl.explorer.style import THEMES
 from whorl.explorer.work import BusyError, Task, Work
+from whorl.fields import choice
 
 # Plotly looks for pandas in whatever it is given. It fails while another thread, such as a view of
 # another package, is half through importing it; so it is imported before there are any threads.
@@ -134,8 +135,7 @@ def _page() -> Response:
 
 
 def _portion(work: Work, portion: str, theme: str) -> Response:
-    if theme not in THEMES:
-        raise ValueError(f"theme must be one of {', '.join(THEMES)}, but it is {theme[:20]!r}")
+    choice("theme", theme, THEMES)
     state = from_query(request.query_string.decode())
     answer = work.do(portion, lambda: gallery.encoded(portion, state, THEMES[theme]))
     return Response(answer, mimetype="application/json")

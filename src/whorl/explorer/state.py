@@ -8,16 +8,15 @@ has no setting of its own are kept in `more`.
 """
 
 import json
-import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from whorl.feedback import ALPHA, LEAK, OMEGA
+from whorl.fields import Field, decimal
 from whorl.learning.policy import SCALE
-from whorl.registry import Entry, Number, Registry, gates, laws, policies, rules
+from whorl.registry import Entry, Registry, gates, laws, policies, rules
 
 MAX_DEPTH = 6
 MAX_EPOCHS = 30
@@ -27,109 +26,37 @@ LONGEST = 2000  # letters of an address
 Shares = tuple[float, float, float]
 
 
-@dataclass(frozen=True)
-class Range:
-    """A number from `low` to `high`, which the page moves by `step`; whole ones by one."""
-
-    label: str
-    low: float
-    high: float
-    step: float
-    note: str = ""
-
-    @property
-    def whole(self) -> bool:
-        """Whether only whole numbers will do."""
-        return isinstance(self.step, int)
-
-    def checked(self, name: str, value: Any) -> float:
-        kind = int if self.whole else int | float
-        right = isinstance(value, kind) and not isinstance(value, bool)
-        if not right or not self.low <= value <= self.high:
-            raise ValueError(
-                f"{name} must be a {'whole ' * self.whole}number from {self.low:g} to "
-                f"{self.high:g}, but it is {value!r}"
-            )
-        return value if self.whole else float(value)
-
-    def read(self, name: str, text: str) -> float:
-        if self.whole:
-            return self.checked(name, int(text) if re.fullmatch(r"-?[0-9]{1,9}", text) else text)
-        return self.checked(name, _number(text))
-
-    def write(self, value: float) -> str:
-        return _decimal(value)
+def _setting(default: Any, one: Field) -> Any:
+    return field(default=default, metadata={"field": one})
 
 
-@dataclass(frozen=True)
-class Choice:
-    """One word of a list, each with what it is called on the page, or of a registry."""
-
-    label: str
-    among: tuple[tuple[str, str], ...] | Registry[Entry]
-    note: str = ""
-
-    @property
-    def words(self) -> tuple[tuple[str, str], ...]:
-        if isinstance(self.among, tuple):
-            return self.among
-        return tuple((one.name, one.label) for one in self.among.entries(where="explorer"))
-
-    def checked(self, name: str, value: Any) -> str:
-        if isinstance(self.among, Registry):
-            return self.among.get(value, where="explorer").name
-        known = [word for word, _ in self.among]
-        if not isinstance(value, str) or value not in known:
-            raise ValueError(f"{name} must be one of {', '.join(known)}, but it is {value!r}")
-        return value
-
-    def read(self, name: str, text: str) -> str:
-        return self.checked(name, text)
-
-    def write(self, value: str) -> str:
-        return value
+def _slid(one: Field, note: str = "") -> Field:
+    """A parameter of an entry within the range of its control, as the page asks for it."""
+    low, high, step = one.slider or (one.low, one.high, one.step)
+    return replace(
+        one,
+        default=None,
+        low=low,
+        high=high,
+        slider=(low, high, step),
+        label=one.label or one.name.capitalize(),
+        help=note or one.help,
+    )
 
 
-@dataclass(frozen=True)
-class Parts:
-    """Three positive numbers; only their proportions count."""
-
-    label: str
-    note: str = ""
-
-    def checked(self, name: str, value: Any) -> Shares:
-        given = tuple(value) if isinstance(value, tuple | list) else ()
-        sound = len(given) == 3 and all(
-            isinstance(one, int | float) and not isinstance(one, bool) for one in given
-        )
-        if not sound or not all(0 < one <= 1e6 for one in given) or min(given) < 1e-4 * sum(given):
-            raise ValueError(
-                f"{name} must be three positive numbers, none below 1e-4 of their sum, but it is "
-                f"{value!r}"
-            )
-        one, two, three = (float(part) for part in given)
-        return one, two, three
-
-    def read(self, name: str, text: str) -> Shares:
-        numbers = tuple(_number(part.strip()) for part in text.split(","))
-        return self.checked(
-            name, numbers if all(isinstance(one, float) for one in numbers) else text
-        )
-
-    def write(self, value: Shares) -> str:
-        return ",".join(map(_decimal, value))
+def _word(label: str, among: Any, note: str = "") -> Field:
+    return Field("", type="choice", among=among, where="explorer", label=label, help=note)
 
 
-Kind = Range | Choice | Parts
+def _number(label: str, low: float, high: float, step: float, note: str = "") -> Field:
+    kind = "whole" if isinstance(step, int) else "number"
+    return Field(
+        "", low=low, high=high, type=kind, slider=(low, high, step), label=label, help=note
+    )
 
 
-def _setting(default: Any, kind: Kind) -> Any:
-    return field(default=default, metadata={"kind": kind})
-
-
-def _slider(one: Number, note: str = "") -> Range:
-    low, high, step = one.slider or (one.low, one.high, (one.high - one.low) / 100)
-    return Range(one.label or one.name.capitalize(), low, high, step, note or one.help)
+def _parts(label: str, note: str) -> Field:
+    return Field("", type="proportions", label=label, help=note)
 
 
 SYSTEMS = (
@@ -167,51 +94,51 @@ class State:
 
     system: str = _setting(
         "family",
-        Choice(
+        _word(
             "System", SYSTEMS, "what learns: ṗ = Q(p)s in every column; a held network stands still"
         ),
     )
     depth: int = _setting(
-        3, Range("Depth", 1, MAX_DEPTH, 1, "L, the trainable layers: F = P⁽ᴸ⁾ ⋯ P⁽¹⁾x")
+        3, _number("Depth", 1, MAX_DEPTH, 1, "L, the trainable layers: F = P⁽ᴸ⁾ ⋯ P⁽¹⁾x")
     )
     width: int = _setting(
-        3, Range("Width", 2, 6, 1, "nodes of a hidden layer; inputs and outputs are three")
+        3, _number("Width", 2, 6, 1, "nodes of a hidden layer; inputs and outputs are three")
     )
-    imbalance: float = _setting(1.0, Range("Imbalance β", 0.0, 10.0, 0.1, IMBALANCE))
-    floor: float = _setting(0.1, Range("Floor", 0.0, 0.9, 0.01, FLOOR))
-    seed: int = _setting(15, Range("Seed", 0, 9999, 1, SEED))
+    imbalance: float = _setting(1.0, _number("Imbalance β", 0.0, 10.0, 0.1, IMBALANCE))
+    floor: float = _setting(0.1, _number("Floor", 0.0, 0.9, 0.01, FLOOR))
+    seed: int = _setting(15, _number("Seed", 0, 9999, 1, SEED))
     start: Shares = _setting(  # noqa: RUF009
-        (1.0, 1.0, 8.0), Parts("Start", f"p at the start: {PARTS} 1,1,8")
+        (1.0, 1.0, 8.0), _parts("Start", f"p at the start: {PARTS} 1,1,8")
     )
-    target: Shares = _setting((3.0, 4.0, 3.0), Parts("Target", f"y: {PARTS} 3,4,3"))  # noqa: RUF009
-    rule: str = _setting("equilibrium_propagation", Choice("Rule", rules, RULE))
+    target: Shares = _setting((3.0, 4.0, 3.0), _parts("Target", f"y: {PARTS} 3,4,3"))  # noqa: RUF009
+    rule: str = _setting("equilibrium_propagation", _word("Rule", rules, RULE))
     law: str = _setting(
         "rotational",
-        Choice("Law", laws, "the boundary law B: from the error e to the potential v = Be"),
+        _word("Law", laws, "the boundary law B: from the error e to the potential v = Be"),
     )
-    leak: float = _setting(0.0, _slider(LEAK, "μ in v = (K + μ)⁻¹e; 0: the exact repair"))
-    alpha: float = _setting(1.0, _slider(ALPHA, "α: how fast the error falls, ė = −(αP + ΩC)e"))
-    omega: float = _setting(3.0, _slider(OMEGA, "Ω: how fast the error turns, ė = −(αP + ΩC)e"))
+    leak: float = _setting(0.0, _slid(LEAK, "μ in v = (K + μ)⁻¹e; 0: the exact repair"))
+    alpha: float = _setting(1.0, _slid(ALPHA, "α: how fast the error falls, ė = −(αP + ΩC)e"))
+    omega: float = _setting(3.0, _slid(OMEGA, "Ω: how fast the error turns, ė = −(αP + ΩC)e"))
     policy: str = _setting(
-        "adaptive", Choice("Policy", policies, "how far to step, and how much to turn")
+        "adaptive", _word("Policy", policies, "how far to step, and how much to turn")
     )
     gate: str = _setting(
-        "always", Choice("Gate", gates, "when a turn is taken: by curvature, where χ > 1")
+        "always", _word("Gate", gates, "when a turn is taken: by curvature, where χ > 1")
     )
-    turn: str = _setting("plus", Choice("Turn", TURNS, "σ, the sense of each turn: +1 or −1"))
-    scale: float = _setting(0.1, _slider(SCALE, STEP))
+    turn: str = _setting("plus", _word("Turn", TURNS, "σ, the sense of each turn: +1 or −1"))
+    scale: float = _setting(0.1, _slid(SCALE, STEP))
     epochs: int = _setting(
-        30, Range("Epochs", 1, MAX_EPOCHS, 1, "passes over the six samples: six updates each")
+        30, _number("Epochs", 1, MAX_EPOCHS, 1, "passes over the six samples: six updates each")
     )
-    shown: str = _setting("one", Choice("Learns", LEARNS, "whose errors drive the learning"))
-    sample: int = _setting(1, Range("Watched", 1, SAMPLES, 1, "the sample that the views follow"))
-    frame: int = _setting(0, Range("Update", 0, SAMPLES * MAX_EPOCHS, 1))
+    shown: str = _setting("one", _word("Learns", LEARNS, "whose errors drive the learning"))
+    sample: int = _setting(1, _number("Watched", 1, SAMPLES, 1, "the sample that the views follow"))
+    frame: int = _setting(0, _number("Update", 0, SAMPLES * MAX_EPOCHS, 1))
     # further numbers that entries take, by name and value, where they are not as by default
     more: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
-        for name, kind in KINDS.items():
-            object.__setattr__(self, name, kind.checked(name, getattr(self, name)))
+        for name, one in SETTINGS.items():
+            object.__setattr__(self, name, one.check(getattr(self, name), name))
         if self.more:
             object.__setattr__(self, "more", _changed(dict(self.more)))
         if self.frame > self.updates:
@@ -233,7 +160,7 @@ class State:
     @property
     def settings(self) -> dict[str, Any]:
         """Every setting by name, for the factories of the registry."""
-        return {name: getattr(self, name) for name in KINDS} | dict(self.more)
+        return {name: getattr(self, name) for name in SETTINGS} | dict(self.more)
 
     @property
     def hidden(self) -> int:
@@ -254,11 +181,11 @@ class State:
     def to_query(self) -> str:
         """The address of this state: only what differs from the opening one."""
         changed = {
-            name: kind.write(getattr(self, name))
-            for name, kind in KINDS.items()
+            name: one.write(getattr(self, name))
+            for name, one in SETTINGS.items()
             if getattr(self, name) != DEFAULTS[name]
         }
-        changed |= {name: _decimal(value) for name, value in self.more}
+        changed |= {name: decimal(value) for name, value in self.more}
         return urlencode(changed, safe=",")
 
     def to_json(self) -> str:
@@ -266,23 +193,23 @@ class State:
         return json.dumps({"whorl": "explorer", **self.settings}, indent=2) + "\n"
 
 
-KINDS: dict[str, Kind] = {
-    one.name: one.metadata["kind"] for one in fields(State) if "kind" in one.metadata
+SETTINGS: dict[str, Field] = {
+    one.name: one.metadata["field"] for one in fields(State) if "field" in one.metadata
 }
 DEFAULTS: dict[str, Any] = {one.name: one.default for one in fields(State)}
 FORMER = ("claim",)  # settings of older links that changed no number
 
 
-def brought(*among: Registry[Entry]) -> dict[str, tuple[Range, float]]:
+def brought(*among: Registry[Entry]) -> dict[str, tuple[Field, float]]:
     """The numbers that entries take and the page has no setting for, each with its default.
 
     One that is called like a setting of the page is that setting.
     """
     return {
-        one.name: (_slider(one), one.default)
+        one.name: (_slid(one), one.default)
         for entry in (entry for known in among for entry in known.entries(where="explorer"))
         for one in entry.parameters
-        if isinstance(one, Number) and one.name not in KINDS
+        if one.type in ("number", "whole") and one.name not in SETTINGS
     }
 
 
@@ -295,19 +222,20 @@ def from_query(query: str) -> State:
     pairs = parse_qsl(query.removeprefix("?"), keep_blank_values=True)
     pairs = [(name, text) for name, text in pairs if name not in FORMER]
     names = [name for name, _ in pairs]
-    kinds = {name: _kind("the address", name) for name in names}
-    if twice := [name for name in kinds if names.count(name) > 1]:
+    known = {name: _known("the address", name) for name in names}
+    if twice := [name for name in known if names.count(name) > 1]:
         raise ValueError(f"the address must hold each setting once, but {twice[0]} is there twice")
-    values: dict[str, Any] = {name: kinds[name].read(name, text) for name, text in pairs}
-    more = tuple((name, value) for name, value in values.items() if name not in KINDS)
-    return State(**{name: values[name] for name in values.keys() & KINDS.keys()}, more=more)
+    values: dict[str, Any] = {name: known[name].read(text, name) for name, text in pairs}
+    more = tuple((name, value) for name, value in values.items() if name not in SETTINGS)
+    ours = {name: value for name, value in values.items() if name in SETTINGS}
+    return State(**ours, more=more)
 
 
-def _kind(where: str, name: str) -> Kind:
-    return KINDS[name] if name in KINDS else _offered(where, name)[0]
+def _known(where: str, name: str) -> Field:
+    return SETTINGS[name] if name in SETTINGS else _offered(where, name)[0]
 
 
-def _offered(where: str, name: str) -> tuple[Range, float]:
+def _offered(where: str, name: str) -> tuple[Field, float]:
     offered = brought(laws, policies, rules)
     if name not in offered:
         raise ValueError(
@@ -319,19 +247,5 @@ def _offered(where: str, name: str) -> tuple[Range, float]:
 def _changed(more: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
     """What differs from its default, in the order of the names."""
     offered = {name: _offered("more", name) for name in sorted(more)}
-    values = {name: kind.checked(name, more[name]) for name, (kind, _) in offered.items()}
+    values = {name: one.check(more[name]) for name, (one, _) in offered.items()}
     return tuple((name, value) for name, value in values.items() if value != offered[name][1])
-
-
-def _decimal(value: float) -> str:
-    return f"{value:.15g}" if float(f"{value:.15g}") == value else repr(value)
-
-
-def _number(text: str) -> float | str:
-    """A plain decimal number, or the text itself, to be refused by whoever asked."""
-    # The length comes first: it bounds the time that the pattern takes.
-    pattern = r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,3})?"
-    if len(text) > 40 or not re.fullmatch(pattern, text):
-        return text
-    value = float(text)
-    return value if math.isfinite(value) else text

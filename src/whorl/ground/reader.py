@@ -10,10 +10,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from whorl.fields import MISSING, Field, Words, but, shown
 from whorl.ground import source
-from whorl.ground.rules import Limit
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+TEXT = Field("text", low=1, high=500, type="text")
 LARGEST = 1_000_000  # bytes of a design file
 MOST = 8  # parts of a dotted key: the parser's work grows with the square of their number
 # Every token that TOML knows, so that neither a comment nor a text is taken for a key. A text
@@ -79,22 +80,6 @@ def lines(text: str) -> dict[str, int]:
     return lines
 
 
-class Words(str):
-    """The end of a refusal in words, where it is not a value that was given."""
-
-
-MISSING = Words("it is missing")
-
-
-def shown(value: Any) -> str:
-    """A value as it was given, cut to what fits into a sentence."""
-    try:
-        shown = repr(value)
-    except ValueError:  # Python writes no whole number of more than some thousand digits
-        return "a very long number"
-    return shown if len(shown) <= 80 else shown[:77] + "..."
-
-
 class Reader:
     """Checks a parsed file piece by piece; every refusal names the line."""
 
@@ -102,13 +87,13 @@ class Reader:
         self.where, self.lines = where, lines
 
     def refuse(self, path: str, rule: str, value: Any) -> ValueError:
+        return self.faulty(path, but(rule, value))
+
+    def faulty(self, path: str, sentence: str) -> ValueError:
         while path and path not in self.lines:
             path = path.rpartition(".")[0]
         line = f", line {self.lines[path]}" if path else ""
-        return ValueError(
-            f"{self.where}{line}: {rule}, but "
-            f"{value if isinstance(value, Words) else f'it is {shown(value)}'}"
-        )
+        return ValueError(f"{self.where}{line}: {sentence}")
 
     def table(self, given: dict[str, Any], key: str) -> dict[str, Any]:
         if not isinstance(given.get(key), dict):
@@ -117,18 +102,15 @@ class Reader:
 
     def words(self, given: dict[str, Any], key: str, path: str = "") -> str:
         value = given.get(key, MISSING)
-        if value is MISSING or not isinstance(value, str) or not 0 < len(value) <= 500:
-            raise self.refuse(f"{path}{key}", f"{key} must be a text of 1 to 500 characters", value)
+        self.value(key, value, TEXT, f"{path}{key}")
         return value
 
     def one_of(
         self, given: dict[str, Any], key: str, names: tuple[str, ...], path: str = ""
     ) -> str:
-        if given.get(key) not in names:
-            raise self.refuse(
-                f"{path}{key}", f"{key} must be one of {', '.join(names)}", given.get(key, MISSING)
-            )
-        return given[key]
+        value = given.get(key, MISSING)
+        self.value(key, value, Field(key, type="choice", among=names), f"{path}{key}")
+        return value
 
     def named(self, given: dict[str, Any]) -> tuple[str, str]:
         """The name and the title of a design."""
@@ -148,12 +130,7 @@ class Reader:
             rule = f"{what} may hold {', '.join(known)}"
             raise self.refuse(f"{path}{key}", rule, Words(f"it holds {shown(key)}"))
 
-    def value(self, name: str, value: Any, rule: Limit, path: str) -> None:
+    def value(self, name: str, value: Any, field: Field, path: str) -> None:
         """Refuse a value that does not keep its rule."""
-        words, test = rule
-        try:
-            good = test(value)
-        except TypeError:  # a list of things that cannot be compared
-            good = False
-        if not good:
-            raise self.refuse(path, f"{name} must be {words}", value)
+        if fault := field.fault(value):
+            raise self.faulty(path, f"{name} {fault}")

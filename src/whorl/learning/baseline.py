@@ -34,19 +34,19 @@ uu^\mathsf{T})$, and $d = Sz$ makes the problem an ordinary one, $\min_z \|e - J
 """
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from whorl import _check, _progress
 from whorl._check import Numbers, Order
 from whorl._show import Valued, plural
-from whorl.feedback import Law, Leaky
+from whorl.feedback import BOUNDARY, Law
 from whorl.geometry import Faces
 from whorl.learning.pace import Pace, at_rest, measured
 from whorl.learning.policy import Scores, envelope
@@ -67,9 +67,25 @@ class Rule(Valued, eqx.Module):
         True
     """
 
+    # Whether `during` needs a random key: `learn`, `learn_many` and `closed_loop` then ask for one.
+    draws: ClassVar[bool] = False
+
     @abstractmethod
     def scores(self, system: System, inputs: Array, residual: Fields) -> Scores:
         """One score per entry, rates included."""
+
+    def during(self, number: Array, key: Array | None) -> "Rule":
+        """The rule of one update; override it for a rule that draws, or that changes with time.
+
+        Args:
+            number: Updates made before this one.
+            key: A random key that belongs to this update, where `draws` is set or one was given.
+
+        Returns:
+            A rule that holds what it needs of them as fields, of the same structure every time.
+        """
+        del number, key
+        return self
 
     def at(self, system: System, trace: Trace, residual: Fields) -> Scores:
         """The scores at a state whose trace is known; override it to solve for no state again."""
@@ -95,8 +111,9 @@ class Boundary(Rule):
         return self._driven(Response(system, trace, system, system.matched), residual)
 
     def _driven(self, driven: Response, residual: Fields) -> Scores:
-        if type(self.law) is Leaky and driven.samples > 1 and self.law.mu.ndim == 0:
-            return joint_scores(driven, residual, self.law.mu)
+        leak = self.law.damping
+        if leak is not None and driven.samples > 1 and leak.ndim == 0:
+            return joint_scores(driven, residual, leak)
         return driven.scores(self.law(driven, residual))
 
 
@@ -242,6 +259,7 @@ class LearnerState(eqx.Module):
     number: Int[Array, ""]
     running: Bool[Array, ""]
     pace: Pace | None = None
+    key: UInt32[Array, "2"] | None = None  # of a rule that draws
 
 
 def natural_gradient() -> Rule:
@@ -289,10 +307,7 @@ def boundary(law: Law) -> Rule:
     Examples:
         >>> rule = wh.boundary(wh.leaky(0.1))
     """
-    if not isinstance(law, Law):
-        raise ValueError(
-            f"law must be a boundary law such as leaky(0.1), but it is {_check.shown(law)}"
-        )
+    _check.instance("law", law, Law, BOUNDARY)
     return Boundary(law)
 
 
@@ -308,6 +323,7 @@ def learn(
     schedule: Any = "permuted",
     full_batch: bool = False,
     record: bool = True,
+    key: Any = None,
 ) -> Run:
     """Let one learner run under the envelope of `scale`.
 
@@ -329,6 +345,7 @@ def learn(
         schedule: "permuted", "fixed", or a row of sample numbers, `(updates,)`.
         full_batch: Whether the residuals of all samples, summed, drive every update.
         record: Whether to keep the loss and the step of every update.
+        key: Of a rule that draws: a whole number or a key of `jax.random`.
 
     Returns:
         The system at its end, with losses and steps.
@@ -346,7 +363,7 @@ def learn(
     check_basis(system, inputs)
     size = _check.scalar("scale", scale, above=0.0)
     order = _order(inputs.shape[0], epochs, seed, schedule, full_batch)
-    start = begin(system)
+    start = begin(system, checked_key(rule, key))
     # Samples that only wait for their turn may be padded; those that are all read at every update
     # may not.
     rows = (inputs, targets) if full_batch or record else (_padded(inputs), _padded(targets))
@@ -371,18 +388,21 @@ def learn(
 
 def checked_rule(rule: Rule) -> Rule:
     """A rule, or a refusal."""
-    if not isinstance(rule, Rule):
-        raise ValueError(
-            "rule must be natural_gradient(), gauss_newton(...) or your own Rule, but it is "
-            f"{_check.shown(rule)}"
-        )
+    _check.instance("rule", rule, Rule, "natural_gradient(), gauss_newton(...) or your own Rule")
     return rule
 
 
-def begin(system: System) -> LearnerState:
+def checked_key(rule: Rule, key: Any) -> Array | None:
+    """The key of a rule that draws; None where there is nothing to draw."""
+    if key is None and not rule.draws:
+        return None
+    return _check.key(key, f"the rule {type(rule).__name__} draws")
+
+
+def begin(system: System, key: Array | None = None) -> LearnerState:
     """A learner before its first update."""
     zero, running = jnp.zeros((), dtype=jnp.int32), jnp.ones((), dtype=bool)
-    return LearnerState(system, zero, running, at_rest(system))
+    return LearnerState(system, zero, running, at_rest(system), key)
 
 
 def whole(
@@ -394,6 +414,7 @@ def whole(
     order: Array,
     full_batch: bool,
     record: bool,
+    key: Array | None = None,
 ) -> tuple[LearnerState, Array, Array, tuple[Array, Array] | None, Any]:
     """A whole run of data that were checked before, inside a compiled program.
 
@@ -404,7 +425,7 @@ def whole(
     window = jnp.asarray(1 if full_batch else inputs.shape[0])
     none = jnp.zeros(order.shape, dtype=inputs.dtype)
     begin_at, end_at = (jnp.asarray(number, dtype=jnp.int32) for number in (0, len(order)))
-    carry = (begin(system), (none, none) if record else None)
+    carry = (begin(system, key), (none, none) if record else None)
     final, kept = _run(
         rule, inputs, targets, carry, scale, order, begin_at, end_at, full_batch, window
     )
@@ -428,7 +449,8 @@ def updated(
     trace: Trace,
 ) -> tuple[LearnerState, Float[Array, ""]]:
     """The same where the trace of the samples is known."""
-    now, pace = state.system, state.pace
+    now, pace, key = state.system, state.pace, state.key
+    rule = rule.during(state.number, None if key is None else jax.random.fold_in(key, state.number))
     error = targets - trace[-1]
     scores = rule.at(now, trace, error)
     if pace is not None:
@@ -439,7 +461,9 @@ def updated(
     sound = now.kept(moved)
     kept = jax.tree.map(
         lambda new, old: jnp.where(sound, new, old),
-        LearnerState(moved, state.number + 1, sound, None if pace is None else pace.stepped(size)),
+        LearnerState(
+            moved, state.number + 1, sound, None if pace is None else pace.stepped(size), key
+        ),
         state,
     )
     return eqx.tree_at(lambda reached: reached.running, kept, sound), size

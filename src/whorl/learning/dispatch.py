@@ -17,7 +17,7 @@ from jax import Array
 from whorl import _precision
 from whorl.fast import fused, layers, modes
 from whorl.fast.exponential import REACH
-from whorl.feedback import Direct, Leaky, Repair, Rotational, SpectralLaw
+from whorl.feedback import Direct, Repair, Rotational, SpectralLaw
 from whorl.learning.policy import Policy, always, can_turn, curvature_gate, never
 from whorl.learning.stack import first
 from whorl.response import response
@@ -44,7 +44,7 @@ def lane_kind(nets: Any, policy: Policy) -> tuple[str, str] | None:
         type(nets) is Network
         and all(layer.shape[1:] == (3, 3) for layer in nets.layers)
         and nets.dtype == np.float64
-        and isinstance(law.base, Leaky)
+        and law.base.damping is not None
         and law.skew is None
         and law.alpha.ndim == 0
         and float(law.alpha) == 1.0
@@ -102,8 +102,8 @@ class LayerKind:
             return given + layers.total(given, -2)[..., None, :]
         assert k is not None
         size = self.outputs - 1
-        if isinstance(law, Leaky):
-            leak = eqx.combine(own, law).mu.astype(k.dtype)
+        if (leak := eqx.combine(own, law).damping) is not None:
+            leak = leak.astype(k.dtype)
             centre = jnp.asarray(np.eye(size) - 1 / self.outputs, k.dtype)
             return modes.solved(fused.keep(k + centre[:, :, None] * leak), given)
         # Zero-sum coordinates: a field without its last entry becomes G times it.
@@ -131,7 +131,7 @@ def layer_kind(nets: Any, policy: Policy) -> LayerKind | None:
         and max(nets.layers[0].shape[2], *(layer.shape[1] for layer in nets.layers)) <= WIDEST
         and all(layer.shape[1] > 1 for layer in nets.layers)
         and type(law) is Rotational
-        and (type(law.base) in (Direct, Leaky, Repair) or _by_weight(law.base))
+        and (type(law.base) in (Direct, Repair) or _by_weight(law.base))
     )
     if not fits or names is None:
         return None
@@ -149,7 +149,7 @@ def layer_kind(nets: Any, policy: Policy) -> LayerKind | None:
         *names,
         full=_full(nets),
         rated=not _unit(nets),
-        decomposed=not isinstance(law.base, Direct | Leaky),
+        decomposed=law.base.damping is None and not isinstance(law.base, Direct),
         reach=next((one for one in REACHES if float(jnp.max(policy.scale)) <= one), None),
         outputs=outputs,
         noise=_precision.noise(nets.dtype, directions, *one.lengths),
@@ -159,5 +159,7 @@ def layer_kind(nets: Any, policy: Policy) -> LayerKind | None:
 
 
 def _by_weight(law: SpectralLaw) -> bool:
-    """Whether a law is all told by its weight."""
+    """Whether a law is all told by its damping or its weight."""
+    if law.damping is not None:
+        return True
     return type(law).matrix is SpectralLaw.matrix and type(law).potentials is SpectralLaw.potentials

@@ -25,7 +25,7 @@ from whorl.fast import fused
 from whorl.fast.programs import BLOCK, in_chunks, lane_program, layer_program
 from whorl.learning import dispatch
 from whorl.learning.ledger import Ledger, Outcome, Terms
-from whorl.learning.policy import Policy, check_turn
+from whorl.learning.policy import Policy, check_policy, check_turn
 from whorl.learning.results import Coupled, Info
 from whorl.learning.schedule import checked_turns
 from whorl.learning.stack import checked_rows, checked_stack, first, mapped
@@ -133,11 +133,7 @@ def train_many(
         "what train_many trains", instead, nets, inputs, targets, policy, schedule, turns
     )
     data = _checked_data(nets, inputs, targets, schedule, turns)
-    if not isinstance(policy, Policy):
-        raise ValueError(
-            "policy must be native(...), step_matched(...), adaptive(...) or your own Policy, but "
-            f"it is {_check.shown(policy)}"
-        )
+    check_policy(policy)
     policy.check(data[0].shape[1], data[2].shape[1], data[0].shape[0])
     check_turn(policy, first(nets))
     workers = (os.cpu_count() or 1) if workers is None else _check.count("workers", workers)

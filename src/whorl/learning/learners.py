@@ -14,7 +14,7 @@ from jaxtyping import Array
 from whorl import _check, _progress
 from whorl._check import Numbers
 from whorl.fast.programs import in_chunks
-from whorl.learning.baseline import Rule, Run, checked_rule, whole
+from whorl.learning.baseline import Rule, Run, checked_key, checked_rule, whole
 from whorl.learning.stack import checked_stack, mapped
 from whorl.system import System
 from whorl.systems.layered import Network
@@ -35,6 +35,7 @@ def learn_many(
     workers: int | None = None,
     chunk: int = CHUNK,
     progress: bool = False,
+    key: Any = None,
 ) -> Run:
     """Let many learners run, each from its own system on its own data, as `learn` would.
 
@@ -50,6 +51,8 @@ def learn_many(
         workers: Threads; every core if left out. It changes how long a run takes and nothing else.
         chunk: Learners that a core takes at once.
         progress: Whether to show a bar, on the error stream.
+        key: Of a rule that draws: a whole number or a key of `jax.random`. Learner n draws as
+            `learn` does with `jax.random.fold_in(key, n)`.
 
     Returns:
         The ends of all learners; every array has a leading axis.
@@ -86,7 +89,11 @@ def learn_many(
         )
     workers = (os.cpu_count() or 1) if workers is None else _check.count("workers", workers)
     program = _program(full_batch, record, isinstance(systems, Network))
-    arrays = (systems, x, y, np.broadcast_to(sizes, len(x)).astype(x.dtype), order)
+    every = checked_key(rule, key)
+    keys = (
+        None if every is None else jax.vmap(jax.random.fold_in, (None, 0))(every, np.arange(len(x)))
+    )
+    arrays = (systems, x, y, np.broadcast_to(sizes, len(x)).astype(x.dtype), order, keys)
     with _progress.bar("learn_many", progress) as bar:
         told = {"told": bar.to} if bar else {}
         size = min(_check.count("chunk", chunk), len(x))
@@ -109,8 +116,16 @@ def learn_many(
 
 @functools.cache
 def _program(full_batch: bool, record: bool, side_by_side: bool) -> Callable[..., Any]:
-    def one(rule: Rule, system: System, x: Array, y: Array, scale: Array, order: Array) -> Any:
-        return whole(rule, system, x, y, scale, order, full_batch, record)
+    def one(
+        rule: Rule,
+        system: System,
+        x: Array,
+        y: Array,
+        scale: Array,
+        order: Array,
+        key: Array | None,
+    ) -> Any:
+        return whole(rule, system, x, y, scale, order, full_batch, record, key)
 
     return eqx.filter_jit(
         lambda rule, *chunk: mapped(lambda *each: one(rule, *each), side_by_side)(*chunk)

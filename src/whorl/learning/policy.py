@@ -40,9 +40,9 @@ from jaxtyping import Array, Bool, Float, Int
 from whorl import _check
 from whorl._check import Numbers
 from whorl._show import Valued
-from whorl.feedback import OMEGA, Leaky, Rotational, leaky, rotational
+from whorl.feedback import OMEGA, Rotational, leaky, rotational
 from whorl.learning.pace import Pace, measured
-from whorl.registry import Number, Word, gates, policies
+from whorl.registry import Field, gates, policies
 from whorl.response import Response, response
 from whorl.system import Block, Blocks, Fields, System
 from whorl.turn import zero_sum
@@ -182,8 +182,8 @@ class Policy(Valued, eqx.Module):
             A table of numbers, `(pairs, numbers)`: scale, omega and leak, if any. More where a
             kernel asks for more.
         """
-        leak = self.law.base.mu if isinstance(self.law.base, Leaky) else 0.0
-        numbers = (self.scale, self.omega, leak)
+        leak = self.law.base.damping
+        numbers = (self.scale, self.omega, 0.0 if leak is None else leak)
         return [np.stack([np.broadcast_to(one, len(order)) for one in numbers], axis=1)]
 
     def per_pair(self) -> Any:
@@ -347,6 +347,12 @@ def can_turn(law: Rotational, system: System) -> bool:
     return law.skew is not None or system.basis().shape[1] > 1
 
 
+def check_policy(policy: Any) -> None:
+    """Refuse what is no policy."""
+    rule = "native(...), step_matched(...), adaptive(...) or your own Policy"
+    _check.instance("policy", policy, Policy, rule)
+
+
 def check_turn(policy: Policy, system: System) -> None:
     """Refuse a policy that would turn where no turn exists."""
     if policy.turns and not can_turn(policy.law, system):
@@ -375,8 +381,8 @@ def never(view: View) -> Bool[Array, ""]:
     return jnp.zeros_like(view.displacement, dtype=bool)
 
 
-SCALE = Number("scale", 0.1, 1e-9, 1.0, label="Step scale", slider=(0.01, 1.0, 0.01))
-GATE = Word("gate", "curvature", gates, label="Gate")
+SCALE = Field("scale", 0.1, 1e-9, 1.0, label="Step scale", slider=(0.01, 1.0, 0.01))
+GATE = Field("gate", "curvature", type="choice", among=gates, label="Gate", per_pair=False)
 
 
 @policies.register(parameters=(SCALE,), where=("sweep", "explorer"))
@@ -471,11 +477,7 @@ def checked(
     if isinstance(gate, str) or not callable(gate):
         gate = gates.get(gate, also=" or a function").factory
     law = rotational(base=leaky(0.1)) if law is None else law
-    if not isinstance(law, Rotational):
-        raise ValueError(
-            "law must be rotational(...), since it has to name a turn, but it is "
-            f"{_check.shown(law)}"
-        )
+    _check.instance("law", law, Rotational, "rotational(...), since it has to name a turn")
     return (
         _check.numbers("scale", scale, above=0.0),
         _check.numbers("omega", omega, least=0.0),

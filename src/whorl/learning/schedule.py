@@ -92,9 +92,7 @@ def flipping_turns(
         >>> schedule.flipping_turns(4, 1.0, seed=0).tolist()
         [1, -1, 1, -1]
     """
-    frequency = _check.number("frequency", frequency, least=0.0)
-    if frequency > 1:
-        raise ValueError(f"frequency must be at most 1, but it is {frequency:g}")
+    frequency = _check.number("frequency", frequency, least=0.0, most=1.0)
     drawn = _construct.generator(seed).uniform(size=_check.count("updates", updates))
     flips = np.where(drawn < frequency, -1, 1)
     if turn not in (1, -1):

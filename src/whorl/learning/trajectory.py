@@ -19,7 +19,7 @@ from whorl._check import Count, Numbers, Order
 from whorl.learning import ledger
 from whorl.learning.ledger import Ledger, Outcome, Terms
 from whorl.learning.pace import Pace, at_rest
-from whorl.learning.policy import Policy, check_turn, envelope, look
+from whorl.learning.policy import Policy, check_policy, check_turn, envelope, look
 from whorl.learning.results import Coupled, Info
 from whorl.learning.schedule import drawn
 from whorl.system import System, check_basis, checked_data
@@ -112,11 +112,7 @@ def train(
         (12, True)
     """
     inputs, targets = checked_data(system, inputs, targets)
-    if not isinstance(policy, Policy):
-        raise ValueError(
-            "policy must be native(...), step_matched(...), adaptive(...) or your own Policy, but "
-            f"it is {_check.shown(policy)}"
-        )
+    check_policy(policy)
     order, senses = drawn(inputs.shape[0], epochs, seed, schedule, turns)
     senses = -senses if flip else senses
     policy.check(inputs.shape[0], order.size, None)

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from whorl import _check
 from whorl._show import Shown, plural
 from whorl.measured import words
@@ -18,6 +16,7 @@ from whorl.measured.intake import Measurements
 from whorl.measured.moments import Record
 from whorl.measured.order import Order, order
 from whorl.measured.power import Power, power
+from whorl.measured.reading import SHARE
 from whorl.measured.state import matched
 from whorl.measured.turning import Turning, turning
 from whorl.spectrum import Dynamics
@@ -205,12 +204,7 @@ def judge(
         False
     """
     for name, value in (("alpha", alpha), ("skew", skew), ("tol", tol)):
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, int | float | np.number)
-            or not 0 < value < 1
-        ):
-            raise ValueError(f"{name} must lie between 0 and 1, but it is {_check.shown(value)}")
+        SHARE.check(value, name)
     _check.count("seed", seed, 0)
     loops = []
     for label, record in measurements.records.items():

@@ -22,7 +22,7 @@ from whorl.measured.bootstrap import Interval, Intervals, intervals
 from whorl.measured.layout import called
 from whorl.measured.periodic import Line
 from whorl.measured.power import Power
-from whorl.measured.reading import array
+from whorl.measured.reading import SHARE, array
 from whorl.measured.series import Arrow, Course, Stretch
 from whorl.measured.turning import Turning, turning
 from whorl.verdict import Verdict
@@ -179,8 +179,7 @@ def follow(
         'turns'
     """
     for name, value in (("alpha", alpha), ("skew", skew)):
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
-            raise ValueError(f"{name} must lie between 0 and 1, but it is {_check.shown(value)}")
+        SHARE.check(value, name)
     when, where = array("time", time), array("state", state)
     if (when.ndim, where.ndim) != (1, 2):
         shapes = f"{when.shape} and {where.shape}"

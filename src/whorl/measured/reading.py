@@ -3,18 +3,20 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from sys import float_info
 from typing import Any
 
 import numpy as np
 
 from whorl import _check
+from whorl.fields import Field
 from whorl.ground.tables import Table, TableError, some
 from whorl.measured.intake import Intake, Measurements, Rows
 from whorl.measured.layout import BLUR, DRIVES, Layout, called, layout
 
 PART = 1 << 16  # rows that are taken in together
 Columns = Mapping[str, np.ndarray]
+SCALE = Field("time_scale", 1.0, above=0)
+SHARE = Field("share", above=0, below=1)
 Numbers = Any  # whatever NumPy can make an array of numbers from
 
 
@@ -50,7 +52,7 @@ def read(
         36
     """
     table = Table(path, rename, strict=strict, called=called)
-    scale = _scale(time_scale)
+    scale = SCALE.check(time_scale)
     try:
         plan = _planned(table)
         drives = tuple(role for role in DRIVES if role in plan.roles)
@@ -245,7 +247,7 @@ def collect(
         )
     runs = None if repeat is None else array("repeat", repeat, (rows,))
     precision = None if uncertainty is None else _precision(uncertainty, velocity.shape)
-    intake = Intake(samples, outputs, tuple(drives), _scale(time_scale))
+    intake = Intake(samples, outputs, tuple(drives), SCALE.check(time_scale))
     try:
         fields = {name: value.reshape(cube) for name, value in drives.items()}
         if rows:
@@ -258,18 +260,6 @@ def collect(
             *([fault.column] if fault.column else []),
         ]
         raise ValueError(f"{', '.join(places)}: {fault}" if places else str(fault)) from None
-
-
-def _scale(time_scale: float) -> float:
-    if (
-        not isinstance(time_scale, int | float | np.number)
-        or isinstance(time_scale, bool)
-        or not 0 < time_scale <= float_info.max
-    ):
-        raise ValueError(
-            f"time_scale must be a number greater than 0, but it is {_check.shown(time_scale)}"
-        )
-    return float(time_scale)
 
 
 def _precision(uncertainty: Numbers, shape: tuple[int, ...]) -> np.ndarray:
@@ -299,10 +289,5 @@ def array(name: str, value: Numbers, shape: tuple[int, ...] | None = None) -> np
     result = result.astype(np.float64)
     if shape is not None and result.shape != shape:
         raise ValueError(f"{name} must have shape {shape}, but its shape is {result.shape}")
-    if not np.isfinite(result).all():
-        where = tuple(int(place) for place in np.argwhere(~np.isfinite(result))[0])
-        raise ValueError(
-            f"{name} must be finite, but entry {where[0] if len(where) == 1 else where} is "
-            f"{result[where]}"
-        )
+    _check.every(name, "finite", result, np.isfinite)
     return result

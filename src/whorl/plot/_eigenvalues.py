@@ -35,10 +35,7 @@ def eigenvalues(loop: Certificate | ClosedLoop, *, ax: "Axes | None" = None) -> 
     """
     if isinstance(loop, ClosedLoop):
         loop = certify(loop)
-    if not isinstance(loop, Certificate):
-        raise ValueError(
-            f"loop must be a Certificate or a ClosedLoop, but it is {_check.shown(loop)}"
-        )
+    _check.instance("loop", loop, Certificate, "a Certificate or a ClosedLoop")
     values = np.asarray(loop.eigenvalues)
     real, imaginary = np.real(values), np.imag(values)
     size = float(np.abs(values).max(initial=0.0))

@@ -36,6 +36,7 @@ from sklearn.utils.validation import (
 from whorl import _check, simplex
 from whorl._show import plural
 from whorl.feedback import SpectralLaw, rotational
+from whorl.fields import choice
 from whorl.learning.baseline import (
     Rule,
     Run,
@@ -47,7 +48,7 @@ from whorl.learning.baseline import (
 )
 from whorl.learning.policy import Policy
 from whorl.learning.trajectory import Pair, train
-from whorl.registry import laws, policies
+from whorl.registry import Entry, laws, policies
 from whorl.regress import hidden, tables
 from whorl.regress.descent import Found, inside, minimise
 from whorl.regress.losses import LOSSES
@@ -114,6 +115,8 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         law: the spectral law of the learners that solve: its name, or a law itself.
         mu: the leak of the leaky law.
         omega: the amount of turning of the nonreciprocal ones.
+        parameters: further numbers of the law and the policy by their names in the registry, such
+            as `{"knee": 0.1}`.
         full_batch: whether the mean over all samples drives every update; not for the nonreciprocal
             learners.
         imbalance: spread of the random initial columns.
@@ -172,6 +175,7 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         epochs: int = 30,
         mu: float = 0.1,
         omega: float = 1.0,
+        parameters: dict[str, Any] | None = None,
         full_batch: bool = False,
         imbalance: float = 0.5,
         floor: float = 0.1,
@@ -194,6 +198,7 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.epochs = epochs
         self.mu = mu
         self.omega = omega
+        self.parameters = parameters
         self.full_batch = full_batch
         self.imbalance = imbalance
         self.floor = floor
@@ -244,10 +249,7 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         By default predictions are arrays, and transitions are what the data were.
         """
         if transform is not None:
-            if transform not in ("default", "numpy", "pandas", "polars"):
-                raise ValueError(
-                    f"transform must be default, numpy, pandas or polars, but it is {transform!r}"
-                )
+            choice("transform", transform, ("default", "numpy", "pandas", "polars"))
             # The name by which scikit-learn's `clone` takes it along.
             self._sklearn_output_config = {"transform": transform}
         return self
@@ -394,9 +396,7 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return matrix / matrix.sum(axis=0)
 
     def _named_loss(self) -> Any:
-        if not isinstance(self.loss, str) or self.loss not in LOSSES:
-            raise ValueError(f'loss must be "squared" or "kl", but it is {self.loss!r}')
-        return LOSSES[self.loss]
+        return LOSSES[choice("loss", self.loss, LOSSES)]
 
     def _start(self, targets: Rows, width: int) -> np.ndarray:
         shape = (targets.shape[1], width)
@@ -570,8 +570,10 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             case "reciprocal":
                 # The same direction twice: among the outputs of one sample, or among the
                 # parameters, which are fewer than those of all.
-                joint = self.full_batch and self.law == "leaky"
-                return gauss_newton(self.mu) if joint else boundary(self._law())
+                law = self._law()
+                if self.full_batch and (leak := law.damping) is not None:
+                    return gauss_newton(leak)
+                return boundary(law)
             case "exponentiated":
                 return exponentiated_gradient()
             case "natural":
@@ -582,15 +584,40 @@ class FlowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 f"learner must be one of {known}, but it is {policies.unknown(self.learner)}"
             )
         chosen = policies.get(self.learner)
-        given = chosen.takes({"scale": self.scale, "omega": self.omega})
-        return chosen.make(**given, law=rotational(base=self._law()))
+        law = rotational(base=self._law(chosen))
+        return chosen.make(**self._numbers(chosen), law=law)
 
-    def _law(self) -> SpectralLaw:
-        """The law by name or as it is."""
+    def _law(self, *others: Entry) -> SpectralLaw:
+        """The law by name or as it is; `parameters` are its own and those of other entries."""
+        entries = [*others]
+        if not isinstance(self.law, SpectralLaw):
+            entries.append(laws.get(self.law, where="estimator", also=" or a spectral law"))
+        known = {one.name for entry in entries for one in entry.parameters} - self._ours.keys()
+        _check.instance("parameters", self.parameters or {}, dict)
+        for name in self.parameters or ():
+            if name not in known:
+                raise ValueError(
+                    f"parameters must be {', '.join(sorted(known)) or 'left out'} for this law "
+                    f"and learner, but {_check.shown(name)} was given"
+                )
         if isinstance(self.law, SpectralLaw):
             return self.law
-        chosen = laws.get(self.law, where="estimator", also=" or a spectral law")
-        return chosen.make(**chosen.takes({"leak": self.mu}))
+        return entries[-1].make(**self._numbers(entries[-1]))
+
+    @property
+    def _ours(self) -> dict[str, Any]:
+        """The numbers of laws and policies that are parameters of the estimator."""
+        return {"leak": self.mu, "scale": self.scale, "omega": self.omega}
+
+    def _numbers(self, chosen: Entry) -> dict[str, Any]:
+        """What an entry takes of our numbers and of `parameters`, which keep their ranges."""
+        further = chosen.takes(self.parameters or {})
+        checked = {
+            one.name: one.check(further[one.name])
+            for one in chosen.parameters
+            if one.name in further
+        }
+        return chosen.takes(self._ours) | checked
 
 
 def _explained(targets: Rows, made: Rows, weights: np.ndarray) -> float:

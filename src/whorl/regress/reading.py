@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from whorl import _check
+from whorl.fields import choice
 from whorl.ground.tables import Table, TableError, some, unit_of
 from whorl.ground.text import UNNAMED
 from whorl.regress.tables import Named
@@ -104,8 +105,7 @@ def read(
         >>> before.columns, before.tolist(), before.rows
         (['a', 'b'], [[1.5, 2.0], [3.0, 1.0]], ['York', 'Bath'])
     """
-    if empty not in EMPTY:
-        raise ValueError(f"empty must be one of {', '.join(EMPTY)}, but it is {empty!r}")
+    choice("empty", empty, EMPTY)
     if second is None and (before is None or after is None):
         raise ValueError(
             "AFTER must be given, or --before and --after to say which columns of one file are "

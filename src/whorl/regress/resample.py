@@ -16,6 +16,7 @@ from sklearn.model_selection import cross_validate
 
 from whorl import _check
 from whorl._show import Shown
+from whorl.fields import choice
 from whorl.regress.descent import minimise
 from whorl.regress.estimator import FlowRegressor
 from whorl.regress.losses import LOSSES
@@ -106,9 +107,8 @@ def bootstrap(
         >>> bool((found.low <= found.high).all())
         True
     """
-    repeats, share = _check.count("repeats", repeats), _check.number("level", level, above=0.0)
-    if share >= 1:
-        raise ValueError(f"level must be less than 1, but it is {share:g}")
+    repeats = _check.count("repeats", repeats)
+    share = _check.number("level", level, above=0.0, below=1.0)
     _one_layer(model)
     model.fit(X, y, sample_weight)
     inputs, targets, weights = model.problem(X, y, sample_weight)
@@ -252,8 +252,7 @@ def _refitted(
     losses: np.ndarray | None = None,
 ) -> tuple[np.ndarray, int]:
     """Fits of many problems with these inputs, some at a time; `data` makes those of a slice."""
-    if device not in ("cpu", "accelerator"):
-        raise ValueError(f"device must be cpu or accelerator, but it is {device!r}")
+    choice("device", device, ("cpu", "accelerator"))
     import jax
     import jax.numpy as jnp
 

@@ -9,8 +9,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from whorl.ground.reader import MISSING, Reader, Words, contents, lines, shown, toml
-from whorl.ground.rules import finite
+from whorl.fields import MISSING, Words, finite, shown
+from whorl.ground.reader import Reader, contents, lines, toml
 from whorl.study import kinds
 from whorl.study.kind import Kind
 from whorl.study.parameters import Parameters
@@ -151,7 +151,7 @@ class _DesignReader(Reader):
         return Design(name, kind.name, title, expected, parameters, quick, checked, text)
 
     def parameters(self, kind: Kind[Any, Any], given: dict[str, Any]) -> dict[str, dict[str, Any]]:
-        rules = kind.parameters.rules()
+        rules = kind.parameters.declared()
         for name in sorted(given.keys() - rules.keys()):
             others = Words(f"one is called {shown(name)}")
             raise self.refuse(
@@ -160,7 +160,7 @@ class _DesignReader(Reader):
                 others,
             )
         for name in sorted(rules.keys() - given.keys()):
-            what = f"the parameter {name} ({kind.parameters.helps()[name]})"
+            what = f"the parameter {name} ({rules[name].help})"
             raise self.refuse("parameters", f"a {kind.name} study must have {what}", MISSING)
         for name, entry in given.items():
             path = f"parameters.{name}"
@@ -179,7 +179,7 @@ class _DesignReader(Reader):
         return given
 
     def quick(self, kind: Kind[Any, Any], given: dict[str, Any]) -> dict[str, Any]:
-        rules = kind.parameters.rules()
+        rules = kind.parameters.declared()
         for name, value in given.items():
             if name not in rules:
                 raise self.refuse(

@@ -14,6 +14,8 @@ from hashlib import sha256
 from importlib.util import resolve_name
 from typing import Any
 
+from whorl.registry import spelled
+
 Chain = tuple[str, ...]  # a dotted name
 Bound = dict[str, tuple[str, str]]  # names of imports: module, and member taken from it or ""
 # Fields of syntax trees that change no number, some of which only newer versions of Python have.
@@ -197,7 +199,7 @@ def _hooks(statement: ast.stmt) -> Iterator[tuple[Chain, str]]:
     """The decorators of a definition that may be methods, with what they are called with first."""
     for one in statement.decorator_list if isinstance(statement, DEFINED) else ():
         first = one.args[0] if isinstance(one, ast.Call) and one.args else None
-        said = first.value if isinstance(first, ast.Constant) else made(statement)[0]
+        said = first.value if isinstance(first, ast.Constant) else spelled(made(statement)[0])
         if (chain := decorator(one))[1:]:
             yield chain, str(said)
 

@@ -1,7 +1,7 @@
 """The parameters of studies.
 
 A kind has one frozen class of parameters, with a field for every parameter of its `spec.toml`. The
-reader of designs, the audit's tests, the estimate of costs and the pages read the rules from it.
+reader of designs, the audit's tests, the estimate of costs and the pages read them from it.
 """
 
 from dataclasses import dataclass, fields
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from whorl.ground.rules import Limit
+from whorl.fields import Field
 
 Fault = tuple[str, str, Any]  # the parameter, the rule that it breaks, and its value
 
@@ -20,7 +20,7 @@ class Parameters:
 
     Examples:
         >>> from whorl.study import kinds
-        >>> list(kinds.get("threshold").parameters.rules())[:2]
+        >>> list(kinds.get("threshold").parameters.declared())[:2]
         ['seed', 'depths']
     """
 
@@ -29,14 +29,9 @@ class Parameters:
         def __getattr__(self, name: str) -> Any: ...
 
     @classmethod
-    def rules(cls) -> dict[str, Limit]:
-        """The rule of every parameter, in the order of the fields."""
-        return {one.name: one.metadata["rule"] for one in fields(cls)}
-
-    @classmethod
-    def helps(cls) -> dict[str, str]:
-        """What every parameter means, in one line."""
-        return {one.name: one.metadata["help"] for one in fields(cls)}
+    def declared(cls) -> dict[str, Field]:
+        """Every parameter by its name, in the order of the specification."""
+        return {one.name: one.metadata["field"] for one in fields(cls)}
 
     def together(self) -> Fault | None:
         """What is wrong where parameters that are good one by one do not fit together."""

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from whorl import _progress
+from whorl.fields import SEED
 from whorl.ground import store
 from whorl.ground.engines import Engine
-from whorl.ground.rules import SEED
 from whorl.study import kinds, run
 from whorl.study.design import Design, parse
 
@@ -148,10 +148,13 @@ def _found(
     """Every seed with its statistics as they come; None for those that are held."""
     if engine is None:
         for seed in seeds:
-            yield seed, None if seed in held else statistics(design, quick, [_checked(seed)])[seed]
+            yield (
+                seed,
+                None if seed in held else statistics(design, quick, [SEED.check(seed)])[seed],
+            )
         return
     yield from ((seed, None) for seed in seeds if seed in held)
-    fresh = tuple(dict.fromkeys(_checked(seed) for seed in seeds if seed not in held))
+    fresh = tuple(dict.fromkeys(SEED.check(seed) for seed in seeds if seed not in held))
     work = Seeds(design.text, quick, fresh)
     for batch in engine.run(work, range(-(-len(fresh) // work.size))):
         yield from batch.found.items()
@@ -176,13 +179,6 @@ def statistics(
     if judged is None:
         judged = [run.compute(design, quick, begin=begin, seed=seed) for seed in seeds]
     return {seed: run.named(t["statistics"]) for seed, t in zip(seeds, judged, strict=True)}
-
-
-def _checked(seed: int) -> int:
-    words, test = SEED
-    if not test(seed):
-        raise ValueError(f"seed must be {words}, but it is {seed}")
-    return seed
 
 
 def _held(path: Path, design: Design, quick: bool) -> dict[int, Statistics]:

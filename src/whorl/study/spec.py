@@ -6,12 +6,13 @@ refused with its file and line.
 """
 
 import re
-from dataclasses import dataclass, field, make_dataclass
+from dataclasses import dataclass, make_dataclass
+from dataclasses import field as slot
 from pathlib import Path
 from typing import Any, TypeVar
 
-from whorl.ground.reader import Reader, Words, lines, shown, toml
-from whorl.ground.rules import Limit, between, finite, many, only, several, whole
+from whorl.fields import LISTS, SPECIAL, Field, Words, finite, shown
+from whorl.ground.reader import Reader, lines, toml
 from whorl.study.parameters import Parameters
 
 UNIT = "1"  # flows are shares of a unit mass
@@ -27,25 +28,6 @@ TYPES: dict[str, Any] = {
     "composition": list[float],
     "fractions": list[float],
 }
-# None so small that round-off decides what it becomes.
-COMPOSITION: Limit = (
-    "three numbers of at least 0.001 that sum to 1",
-    lambda value: (
-        isinstance(value, list)
-        and len(value) == 3
-        and all(finite(v) and v >= 1e-3 for v in value)
-        and abs(sum(value) - 1) < 1e-12
-    ),
-)
-FRACTIONS: Limit = (
-    "three different numbers from 0 to 1 of which the first is 1",
-    lambda value: (
-        isinstance(value, list)
-        and len(value) == len(set(value)) == 3
-        and value[0] == 1
-        and all(finite(one) and 0 <= one <= 1 for one in value)
-    ),
-)
 P = TypeVar("P", bound=Parameters)
 
 
@@ -69,25 +51,23 @@ class Spec:
     """What a kind of study is made for.
 
     Attributes:
-        limits: For every parameter its type, the rule for its value and a line of help.
+        fields: Every parameter by its name.
         columns: The columns of every table, and of the statistics that every study has.
         statistics: The names of all statistics; `{depths}` in one stands for every value of that
             parameter.
     """
 
-    limits: dict[str, tuple[Any, Limit, str]]
+    fields: dict[str, Field]
     columns: Columns
     statistics: tuple[str, ...]
 
     def parameters(self, base: type[P]) -> type[P]:
         """The class of the parameters, with the properties and joint rules of another."""
-        fields = [
-            (name, kind, field(metadata={"rule": rule, "help": words}))
-            for name, (kind, rule, words) in self.limits.items()
+        slots = [
+            (name, TYPES[one.type], slot(metadata={"field": one}))
+            for name, one in self.fields.items()
         ]
-        return make_dataclass(
-            f"Of{base.__name__}", fields, bases=(base,), frozen=True, kw_only=True
-        )
+        return make_dataclass(f"Of{base.__name__}", slots, bases=(base,), frozen=True, kw_only=True)
 
 
 def beside(file: str) -> Spec:
@@ -96,7 +76,7 @@ def beside(file: str) -> Spec:
     Examples:
         >>> from whorl.study import kinds, spec
         >>> found = spec.beside(str(kinds.file("threshold", "kind.py")))
-        >>> list(found.columns), found.limits["resamples"][1][0]
+        >>> list(found.columns), found.fields["resamples"].rule
         (['tasks', 'weights', 'configurations', 'draws', 'statistics'], 'a whole number from 1 to 1000000')
     """
     path = Path(file).with_name("spec.toml")
@@ -132,20 +112,20 @@ class _SpecReader(Reader):
     def spec(self, given: dict[str, Any]) -> Spec:
         self.only(given, ("statistics", "parameters", "tables"), "a specification")
         parameters, tables = self.table(given, "parameters"), self.table(given, "tables")
-        limits = {name: self.parameter(name, one) for name, one in parameters.items()}
-        if "seed" not in limits:
+        fields = {name: self.parameter(name, one) for name, one in parameters.items()}
+        if "seed" not in fields:
             raise self.refuse("parameters", "parameters must hold a seed", Words("they do not"))
         columns = {name: self.columns(name, self.table(tables, name)) for name in tables}
         own = (Column("name", "key", "string", "", "name of the statistic"),)
         columns["statistics"] = (*own, Column("value", "derived", "float64", "", "its value"))
-        return Spec(limits, columns, self.statistics(given.get("statistics", []), limits))
+        return Spec(fields, columns, self.statistics(given.get("statistics", []), fields))
 
-    def parameter(self, name: str, given: Any) -> tuple[Any, Limit, str]:
+    def parameter(self, name: str, given: Any) -> Field:
         path = f"parameters.{name}"
         if not isinstance(given, dict) or not {"type", "help"} <= given.keys():
             raise self.refuse(path, f"{name} must be a table with a type and a help", given)
         kind = self.one_of(given, "type", tuple(TYPES), f"{path}.")
-        ends = () if kind in ("composition", "fractions") else ("from", "to")
+        ends = () if kind in SPECIAL else ("from", "to")
         more = {"whole": ("multiple",), "numbers": ("least",)}.get(kind, ())
         self.only(given, ("type", "help", *ends, *more), f"the parameter {name}", f"{path}.")
         for key in (*ends, *(key for key in more if key in given)):
@@ -153,7 +133,10 @@ class _SpecReader(Reader):
                 raise self.refuse(path, f"{key} of {name} must be a number", given.get(key))
         if ends and given["from"] > given["to"]:
             raise self.refuse(path, f"to of {name} must be at least from", given["to"])
-        return TYPES[kind], _limit(kind, given), self.words(given, "help", f"{path}.")
+        words = self.words(given, "help", f"{path}.")
+        own = {key: given[key] for key in more if key in given}
+        low, high = given.get("from"), given.get("to")
+        return Field(name, low=low, high=high, type=kind, help=words, **own)
 
     def columns(self, table: str, given: dict[str, Any]) -> tuple[Column, ...]:
         found = []
@@ -176,34 +159,13 @@ class _SpecReader(Reader):
             raise self.refuse(f"tables.{table}", f"the table {table} must have columns", given)
         return tuple(found)
 
-    def statistics(self, given: Any, limits: dict[str, Any]) -> tuple[str, ...]:
+    def statistics(self, given: Any, fields: dict[str, Field]) -> tuple[str, ...]:
         if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
             raise self.refuse("statistics", "statistics must be a list of names", given)
-        many = {name for name, (kind, _, _) in limits.items() if kind not in (int, float)}
+        many = {name for name, one in fields.items() if one.type in LISTS}
         for one in given:
             for name in PLACE.findall(one):
                 if name not in many:
                     rule = f"a name in braces must be a parameter that is a list, in {one}"
                     raise self.refuse(f"statistics.{one}", rule, Words(f"{shown(name)} is not"))
         return tuple(given)
-
-
-def _limit(kind: str, given: dict[str, Any]) -> Limit:
-    """The rule for a parameter, from its entry."""
-    if kind == "composition":
-        return COMPOSITION
-    if kind == "fractions":
-        return FRACTIONS
-    low, high, words = given["from"], given["to"], f"from {given['from']} to {given['to']}"
-    if kind == "wholes":
-        return several(f"whole numbers {words}", whole(low, high)[1])
-    if kind == "numbers":
-        return many(low, high, given.get("least", 1))
-    if low == high:
-        return only(low)
-    if kind == "number":
-        return between(low, high)
-    if step := given.get("multiple"):
-        test = whole(low, high)[1]
-        return f"a multiple of {step} {words}", lambda value: test(value) and value % step == 0
-    return whole(low, high)

@@ -17,52 +17,39 @@ from pathlib import Path
 from typing import Any
 
 from whorl.feedback import ALPHA
-from whorl.ground import rules
-from whorl.ground.reader import MISSING, Reader, Words, contents, lines, toml
-from whorl.ground.rules import Limit, finite
+from whorl.fields import MISSING, SEED, Field, Words, finite
+from whorl.ground.reader import Reader, contents, lines, toml
 from whorl.learning.ledger import TERMS
 from whorl.learning.policy import GATE, OMEGA, SCALE
-from whorl.registry import Number, Word, laws, policies
+from whorl.registry import Entry, Registry, laws, policies
 
 KINDS = ("grid", "random")
 
 
-@dataclass(frozen=True)
-class Plain:
-    """A parameter that belongs to no entry of a registry."""
-
-    rule: Limit
-    default: Any
-    per_pair: bool = False
+def _named(name: str, default: str, among: Registry[Entry]) -> Field:
+    """A parameter that is the name of an entry."""
+    return Field(name, default, type="choice", among=among, where="sweep", per_pair=False)
 
 
-Parameter = Plain | Number | Word
-# The parameters by table, each with its rule and the value it has where a design says nothing; the
-# laws and the policies that a design names bring their own.
-PARAMETERS: dict[str, dict[str, Parameter]] = {
-    "task": {
-        "mixtures": Plain(rules.whole(0, 1000), 3),
-        "concentration": Plain(rules.SPREAD, 1.0, per_pair=True),
-    },
-    "network": {
-        "depth": Plain(rules.whole(1, 64), 1),
-        "width": Plain(rules.whole(3, 128), 3),
-        "imbalance": Plain(rules.between(0, 10_000), 4.0, per_pair=True),
-        "floor": Plain(rules.between(0, 1), 0.1, per_pair=True),
-    },
-    "law": {"law": Word("law", "leaky", laws), "alpha": ALPHA},
-    "policy": {
-        "policy": Word("policy", "adaptive", policies),
-        "scale": SCALE,
-        "omega": OMEGA,
-        "gate": GATE,
-    },
-    "schedule": {
-        "epochs": Plain(rules.whole(1, 1_000_000), 30),
-        "order": Plain(
-            ("one of permuted, fixed", lambda value: value in ("permuted", "fixed")), "permuted"
+SPREAD = Field("concentration", 1.0, 1e-3, 1e6)  # from vertices to one point
+# The parameters by table; the laws and the policies that a design names bring their own.
+PARAMETERS: dict[str, dict[str, Field]] = {
+    table: {one.name: one for one in some}
+    for table, some in {
+        "task": (Field("mixtures", 3, 0, 1000, type="whole", per_pair=False), SPREAD),
+        "network": (
+            Field("depth", 1, 1, 64, type="whole", per_pair=False),
+            Field("width", 3, 3, 128, type="whole", per_pair=False),
+            Field("imbalance", 4.0, 0, 10_000),
+            Field("floor", 0.1, 0, 1),
         ),
-    },
+        "law": (_named("law", "leaky", laws), ALPHA),
+        "policy": (_named("policy", "adaptive", policies), SCALE, OMEGA, GATE.at("sweep")),
+        "schedule": (
+            Field("epochs", 30, 1, 1_000_000, type="whole", per_pair=False),
+            Field("order", "permuted", type="choice", among=("permuted", "fixed"), per_pair=False),
+        ),
+    }.items()
 }
 # What one compiled program is made for, in the order in which cases are numbered; after these come
 # the law and what entries say of themselves. Every other parameter may differ from pair to pair
@@ -70,12 +57,16 @@ PARAMETERS: dict[str, dict[str, Parameter]] = {
 SHAPE = ("depth", "width", "mixtures", "epochs", "order", "policy", "gate", "alpha")
 TAKEN = ("case", "trial", "flip", "start", "final", "native", "gap", "closure", "made", "failed")
 TAKEN += ("reason", *TERMS, *(name for table in PARAMETERS.values() for name in table))
-WHOLE: dict[str, tuple[Limit, Any]] = {
-    "seed": (rules.SEED, None),
-    "chunk": (rules.CHUNK, 256),
-    "shard": (rules.whole(1, 1_000_000), 4096),
-    "trials": (rules.whole(1, 10**9), 1),
-    "points": (rules.whole(1, 10**9), None),
+TOP = {
+    one.name: one
+    for one in (
+        SEED,
+        Field("chunk", 256, 64, 65_536, type="whole", multiple=64),
+        Field("shard", 4096, 1, 1_000_000, type="whole"),
+        Field("trials", 1, 1, 10**9, type="whole"),
+        Field("points", None, 1, 10**9, type="whole"),
+        Field("flips", False, type="flag"),
+    )
 }
 MOST = 10**13  # cases
 PROGRAMS = 100_000  # compiled shapes; each takes seconds, and all are listed
@@ -182,14 +173,11 @@ class _SweepReader(Reader):
     """Checks a parsed file piece by piece, in the words of the studies' reader."""
 
     def sweep(self, given: dict[str, Any], text: bytes) -> Sweep:
-        known = {"name", "title", "design", "flips", *WHOLE, *PARAMETERS}
+        known = {"name", "title", "design", *TOP, *PARAMETERS}
         self.only(given, sorted(known), "a sweep")
         name, title = self.named(given)
         kind = self.one_of(given, "design", KINDS)
-        whole = {key: self.whole(given, key, kind) for key in WHOLE}
-        flips = given.get("flips", False)
-        if not isinstance(flips, bool):
-            raise self.refuse("flips", "flips must be true or false", flips)
+        top = {key: self.top(given, key, kind) for key in TOP}
         values, shape = {}, []
         for table, usual in PARAMETERS.items():
             here = self.table(given, table) if table in given else {}
@@ -204,8 +192,7 @@ class _SweepReader(Reader):
             name,
             title,
             kind,
-            **whole,
-            flips=flips,
+            **top,
             values=values,
             shape=(*SHAPE, *shape),
             text=text,
@@ -213,8 +200,7 @@ class _SweepReader(Reader):
         self.check_size(made)
         return made
 
-    def whole(self, given: dict[str, Any], key: str, kind: str) -> Any:
-        (words, test), usual = WHOLE[key]
+    def top(self, given: dict[str, Any], key: str, kind: str) -> Any:
         if key == "points" and kind == "grid":
             if key in given:
                 raise self.refuse(
@@ -223,21 +209,21 @@ class _SweepReader(Reader):
                     given[key],
                 )
             return None
+        usual = TOP[key].default
         value = given.get(key, MISSING if usual is None else usual)
-        if not test(value):
-            raise self.refuse(key, f"{key} must be {words}", value)
+        self.value(key, value, TOP[key], key)
         return value
 
-    def brought(self, table: str, here: dict[str, Any]) -> dict[str, Parameter]:
+    def brought(self, table: str, here: dict[str, Any]) -> dict[str, Field]:
         """The parameters of the laws or policies that a design names."""
-        found: dict[str, Parameter] = {}
+        found: dict[str, Field] = {}
         word = PARAMETERS[table].get(table)
-        if not isinstance(word, Word):
+        if word is None:
             return found
         names = self.axis("grid", f"{table}.{table}", word, here.get(table, word.default))
         assert isinstance(names, tuple)
         for name in names:
-            for one in word.among.get(name).parameters:
+            for one in (each.at("sweep") for each in word.among.get(name).parameters):
                 if found.get(one.name, one) != one or (
                     one.name in TAKEN and PARAMETERS[table].get(one.name) != one
                 ):
@@ -249,7 +235,7 @@ class _SweepReader(Reader):
                 found[one.name] = one
         return found
 
-    def axis(self, kind: str, path: str, one: Parameter, given: Any) -> tuple[Any, ...] | Range:
+    def axis(self, kind: str, path: str, one: Field, given: Any) -> tuple[Any, ...] | Range:
         """The values of one parameter: one, several, or a range."""
         name = path.partition(".")[2]
         if isinstance(given, dict):
@@ -258,22 +244,15 @@ class _SweepReader(Reader):
         if not entries or len({repr(entry) for entry in entries}) < len(entries):
             raise self.refuse(path, f"{name} must be a value or a list of different values", given)
         for entry in entries:
-            if isinstance(one, Word):
-                if not one.among.has(entry, where="sweep"):
-                    why = Words(f"it is {one.among.unknown(entry)}")
-                    raise self.refuse(path, f"{name} must be {one.among.words('sweep')}", why)
-            elif not one.rule[1](entry):
-                raise self.refuse(path, f"{name} must be {one.rule[0]}", entry)
-        real = not isinstance(one, Word) and one.rule[0].startswith("a number")
-        return tuple(float(entry) if real else entry for entry in entries)
+            self.value(name, entry, one, path)
+        return tuple(map(one.check, entries))
 
-    def range(self, kind: str, path: str, one: Parameter, given: dict[str, Any]) -> Range:
+    def range(self, kind: str, path: str, one: Field, given: dict[str, Any]) -> Range:
         name = path.partition(".")[2]
-        if kind == "grid" or isinstance(one, Word) or not one.per_pair:
+        if kind == "grid" or not one.per_pair:
             why = "in a grid" if kind == "grid" else "because each value is compiled by itself"
             raise self.refuse(path, f"{name} must be a value or a list {why}", given)
         low, high, log = given.get("from"), given.get("to"), given.get("log", False)
-        words, test = one.rule
         if (
             not given.keys() <= {"from", "to", "log"}
             or not isinstance(log, bool)
@@ -286,8 +265,7 @@ class _SweepReader(Reader):
                 given,
             )
         for end in (low, high):
-            if not test(end):
-                raise self.refuse(path, f"{name} must be {words}", end)
+            self.value(name, end, one, path)
         if not low < high or (log and low <= 0):  # pyright: ignore[reportOptionalOperand]
             raise self.refuse(
                 path,

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from whorl.ground.streams import stream
-from whorl.registry import gates, policies
+from whorl.registry import gates, laws, policies
 from whorl.sweep.design import Range, Sweep
 from whorl.sweep.draws import BLOCK, POINTS
 
@@ -208,7 +208,8 @@ def update_seconds(shape: Mapping[str, Any]) -> float:
         known.get(shape[known.kind]).source == "whorl.learning.policy"
         for known in (policies, gates)
     )
-    if shape["width"] == 3 and shape["alpha"] == 1 and shape["law"] == "leaky" and ours:
+    damped = laws.get(shape["law"]).make().damping is not None
+    if shape["width"] == 3 and shape["alpha"] == 1 and damped and ours:
         return 5e-9 + 9.5e-8 * shape["depth"]
     return 2e-6 * (1 + shape["depth"]) * (shape["width"] / 3) ** 2
 

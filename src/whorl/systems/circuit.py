@@ -38,6 +38,7 @@ from scipy.sparse.linalg import splu
 
 from whorl import _check, geometry, simplex
 from whorl._check import Numbers
+from whorl.fields import choice
 from whorl.geometry import Block, Geometry, Positive, block
 from whorl.registry import systems
 from whorl.settling import STEPS, Influence, Settling, States, widened
@@ -215,7 +216,7 @@ class Circuit(Settling):
         _sized("conductances", self.conductances, len(seen))
         Positive().check("conductances", self.conductances)
         self.sources, self.sinks, self.ground = _roles(self.nodes, sources, outputs, ground)
-        self.drive, self.reading = _drives(drive, len(self.sources)), _word("read", read)
+        self.drive, self.reading = _drives(drive, len(self.sources)), choice("read", read, WORDS)
         self.mobility = _mobility(mobility)
         self.elements = _elements(elements or {}, len(self.edges))
         self.rates = _rates(rates, self.conductances)
@@ -751,21 +752,13 @@ def _roles(nodes: int, *given: Any) -> tuple[tuple[int, ...], ...]:
     return tuple(roles)
 
 
-def _word(name: str, word: Any) -> str:
-    if word not in WORDS:
-        raise ValueError(
-            f"{name} must be one of {', '.join(WORDS)}, but it is {_check.shown(word)}"
-        )
-    return word
-
-
 def _drives(drive: Any, sources: int) -> tuple[str, ...]:
     words = (drive,) * sources if isinstance(drive, str) else tuple(_check.listed("drive", drive))
     if len(words) != sources:
         raise ValueError(
             f"drive must be one word or one per source, {sources}, but it has {len(words)}"
         )
-    return tuple(_word("drive", word) for word in words)
+    return tuple(choice("drive", word, WORDS) for word in words)
 
 
 def _mobility(mobility: Any) -> Law:

@@ -56,8 +56,7 @@ def faced(net: Network, least: float = 1e-9) -> Faced:
         True
     """
     _check.instance("net", net, Network)
-    if not 0 < float(least) <= (most := 0.1 / max(net.widths)):
-        raise ValueError(f"least must be greater than 0 and at most {most:g}, but it is {least:g}")
+    least = _check.number("least", least, above=0.0, most=0.1 / max(net.widths))
     if least < (tiny := float(jnp.finfo(net.dtype).tiny)):
         raise ValueError(
             f"least must be at least {tiny:.2g}, which {net.dtype} can hold, but it is {least:g}"

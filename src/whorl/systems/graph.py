@@ -33,6 +33,7 @@ from scipy.sparse.csgraph import breadth_first_order
 from whorl import _check, _construct, _precision, simplex
 from whorl._check import Numbers
 from whorl._show import plural
+from whorl.fields import choice
 from whorl.geometry import Simplex, block
 from whorl.registry import systems
 from whorl.system import Blocks, Fields, System, Trace
@@ -727,8 +728,4 @@ def _suited(wiring: Wiring, shares: Shares, solver: str | None) -> str:
         numbers = np.asarray(_flat(_packed(wiring, jnp.asarray(known))))
         route = wiring.pattern.chosen(numbers, side)
         return route if wiring.pattern.sound(numbers, route) or inner > MOST else "dense"
-    if solver not in SOLVERS:
-        raise ValueError(
-            f"solver must be one of {', '.join(SOLVERS)}, but it is {_check.shown(solver)}"
-        )
-    return solver
+    return choice("solver", solver, SOLVERS)

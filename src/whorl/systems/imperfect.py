@@ -96,9 +96,10 @@ class Imperfect(Wrapped):
             "frozen": frozen,
         }
         found = {name: _check.number(name, size, least=0.0) for name, size in sizes.items()}
-        if found["frozen"] >= 1:
-            raise ValueError(f"frozen must be less than 1, but it is {found['frozen']:g}")
-        self.key = _checked_key(key, [name for name, size in found.items() if size])
+        _check.number("frozen", found["frozen"], below=1.0)
+        random = [name for name, size in found.items() if size]
+        given = 0 if key is None and not random else key
+        self.key = _check.key(given, f"{random[0]} is" if random else "")
         self.count = jnp.zeros((), dtype=jnp.int32)
         self.output_noise, self.score_noise = found["output_noise"], found["score_noise"]
         self.solve_noise = found["solve_noise"]
@@ -239,19 +240,3 @@ def _checked_back(system: System, back: System) -> tuple[Block, ...]:
     if shapes != wanted:
         raise ValueError(f"back must have blocks of the shapes {wanted}, but it has {shapes}")
     return tuple(part.astype(system.dtype) for part in back.blocks)
-
-
-def _checked_key(key: Any, random: list[str]) -> Array:
-    """The key as two whole numbers; needed where something is random."""
-    if key is None:
-        if random:
-            raise ValueError(
-                f"key must be given where {random[0]} is, as a whole number or a key of "
-                "jax.random, but it is None"
-            )
-        key = 0
-    if isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
-        return jax.random.key_data(key)
-    if isinstance(key, jax.Array) and key.dtype == jnp.uint32 and key.shape == (2,):
-        return key
-    return jax.random.PRNGKey(_check.count("key", key, 0))

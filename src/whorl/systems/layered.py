@@ -96,9 +96,7 @@ class Network(System):
         """
         widths, dtype = _construct.widths(widths), _construct.floating(dtype)
         beta = _check.number("imbalance", imbalance)
-        share = _check.number("floor", floor, least=0.0)
-        if share > 1:
-            raise ValueError(f"floor must be at most 1, but it is {share:g}")
+        share = _check.number("floor", floor, least=0.0, most=1.0)
         shapes = list(zip(widths[1:], widths[:-1], strict=True))
         draws = _construct.logits(shapes, seed, logits)
         masks = _construct.masks(shapes, support)

@@ -16,6 +16,7 @@ the moment and the theme.
 
 from dataclasses import dataclass
 
+from whorl.fields import choice
 from whorl.registry import Entry, Registry
 
 SUBJECTS = ("run", "orbit", "instant", "family", "wires", "held")
@@ -35,11 +36,7 @@ class View(Entry):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "place", self.place or self.name)
-        if self.subject not in SUBJECTS:
-            raise ValueError(
-                f"the subject of view {self.name!r} must be one of {', '.join(SUBJECTS)}, but it "
-                f"is {self.subject!r}"
-            )
+        choice(f"the subject of view {self.name!r}", self.subject, SUBJECTS)
 
     @property
     def portion(self) -> str:

@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
+from whorl.fields import choice
 from whorl.study.kind import Kind
 from whorl.study.kinds import listed
 from whorl.study.kinds.listed import names as names
@@ -28,7 +29,7 @@ def place(name: str) -> str:
     """
     found = list(dict.fromkeys(package for kind, package in listed.places() if kind == name))
     if not found:
-        raise ValueError(f"kind must be one of {', '.join(names())}, but it is {name!r}")
+        choice("kind", name, names())
     if len(found) > 1:
         raise ValueError(
             f"kind {name} must come from one package, but {' and '.join(found)} give it: "
