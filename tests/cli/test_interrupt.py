@@ -6,6 +6,7 @@ import os
 import pty
 import random
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -176,19 +177,32 @@ def test_a_worker_that_a_signal_ends_is_reported_in_one_sentence(process, name, 
     assert command.returncode == code
 
 
+# Makes the terminal of standard input the one that Ctrl-C is typed at.
+TERMINAL = """import fcntl, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+"""
+
+
 def test_the_worker_sees_the_terminal_and_a_ctrl_c_typed_there_ends_it():
     body = (
         "print(sys.stdin.isatty(), sys.stderr.isatty(), input(), flush=True)\n    while True: pass"
     )
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.execv(sys.executable, [sys.executable, "-c", START.format(body=body), "certify"])
+    # Not pty.fork(): a process with JAX in it must not fork.
+    terminal, inside = pty.openpty()
+    command = subprocess.Popen(
+        [sys.executable, "-c", TERMINAL + START.format(body=body), "certify"],
+        stdin=inside,
+        stdout=inside,
+        stderr=inside,
+        start_new_session=True,
+    )
+    os.close(inside)
     seen = b""
     for expected, typed in ((b"begun", b"hello\n"), (b"True True hello", b"\x03")):
         while expected not in seen:
             seen += os.read(terminal, 1000)
         os.write(terminal, typed)
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 130
+    assert command.wait(timeout=60) == 130
     with contextlib.suppress(OSError):  # a terminal without a program is an error on Linux
         seen += os.read(terminal, 1000)
     assert seen.endswith(b"\x1b[?25hwhorl: interrupted\r\n")

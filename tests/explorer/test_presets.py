@@ -40,11 +40,11 @@ def spectral_feedback_cannot_turn(run):
 
 
 def a_turn_helps(run):
-    return run.entries[0, 0] < 0 and "lower the mean loss" in moment.moment(run.state).curvature
+    return run.entries[0, 0] < 0 and "lowers the mean loss" in moment.moment(run.state).curvature
 
 
 def a_turn_hurts(run):
-    return run.entries[0, 0] > 0 and "raise the mean loss" in moment.moment(run.state).curvature
+    return run.entries[0, 0] > 0 and "raises the mean loss" in moment.moment(run.state).curvature
 
 
 def a_local_gain_is_lost_in_the_end(run):
