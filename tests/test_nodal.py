@@ -54,7 +54,7 @@ def test_a_solution_keeps_its_last_digits_at_any_ratio_of_conductances(nodes, de
     right[0, 0] = right[circuit.free // 2, 1] = 1.0
     found = jax.jit(lambda g, right: _nodal.solver(circuit._replace(conductances=g))(right))
     seen = np.asarray(found(circuit.conductances, right))
-    # A few roundings of each number: 2.3 was the most in 300 circuits.
+    # A few roundings of each number: 3.0 was the most in 300 circuits of 7 to 22 free nodes.
     assert furthest(seen, exactly(circuit, right)) < 4
 
 
