@@ -58,7 +58,7 @@ def learn_many(
         The ends of all learners; every array has a leading axis.
 
     Raises:
-        ValueError: Where shapes do not fit together, or all of it would not fit into memory.
+        ValueError: Where shapes do not fit together, or `systems` is no stack.
 
     Examples:
         >>> circuits = wh.stack(

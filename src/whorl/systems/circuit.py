@@ -707,11 +707,13 @@ def _factors(size: int, first: np.ndarray, second: np.ndarray, values: np.ndarra
     return found
 
 
-def _entries(first: Any, second: Any, sizes: Any) -> tuple[Any, Any, Any]:
-    """Rows, columns and values whose sum is the Laplacian, in NumPy or in JAX."""
-    join = np.concatenate if isinstance(sizes, np.ndarray) else jnp.concatenate
-    rows, columns = join([first, second, first, second]), join([first, second, second, first])
-    return rows, columns, join([sizes, sizes, -sizes, -sizes])
+def _entries(
+    first: np.ndarray, second: np.ndarray, sizes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows, columns and values whose sum is the Laplacian."""
+    rows = np.concatenate([first, second, first, second])
+    columns = np.concatenate([first, second, second, first])
+    return rows, columns, np.concatenate([sizes, sizes, -sizes, -sizes])
 
 
 # The doors.
