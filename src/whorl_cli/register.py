@@ -30,8 +30,8 @@ def _kept(place: Path, again: bool) -> Path:
     """A free name for the lock that is replaced, where that is wanted."""
     if not again:
         raise ValueError(
-            f"{place} must not be replaced without a word, but the design or the sources have "
-            "changed since: after a run that is another registration; say --again if you mean it"
+            f"{place} must not be replaced silently, but the design or the sources have "
+            "changed since; give --again to register the changed design"
         )
     stem = place.name.removesuffix(".json")
     names = (place.with_name(f"{stem}.{number}.json") for number in range(1, 10**6))

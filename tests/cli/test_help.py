@@ -97,7 +97,7 @@ def test_another_registration_needs_a_word_and_keeps_the_lock_before(whorl, refu
     assert whorl("register", path)[0] == 0  # the same again changes nothing
     first = path.with_suffix(".lock.json").read_text()
     path.write_text(small("threshold") + "\n# changed after the run\n")
-    assert refused("register", path).endswith("say --again if you mean it")
+    assert refused("register", path).endswith("give --again to register the changed design")
     assert path.with_suffix(".lock.json").read_text() == first
     code, out, _ = whorl("register", path, "--again")
     assert code == 0

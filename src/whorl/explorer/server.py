@@ -74,7 +74,7 @@ def application(*, trusted: Sequence[str] = (), work: Work | None = None) -> Fla
 
 
 def _refused(error: Exception) -> tuple[Response, int]:
-    """Answer every failure in one sentence: the page would wait for ever for one without."""
+    """Answer every failure in one sentence; without an answer the page would wait indefinitely."""
     if isinstance(error, HTTPException):
         return jsonify(error=error.description or "refused"), error.code or 500
     if isinstance(error, ValueError):

@@ -29,7 +29,7 @@ def figure(run: Played, moment: int, theme: Theme) -> go.Figure | None:
         [_note(row[2], amount) for row, amount in zip(heights, turned, strict=True)],
         moment,
         theme,
-        title="loss less a straight step's",
+        title="loss minus that of the straight step",
         exponentformat="power",
     )
 
